@@ -163,14 +163,14 @@ def _one(ground: Ground, log: Decklog, fault: Fault) -> list[tuple[str, str]]:
     found = []
     for kind in KINDS[1:]:
         ground.branch(files(fault, kind, ground.folder / f"{fault.name}-{kind}"))
-        mend = mending.go_on(mend.id, FixInput(branch="by-hand"))
+        mend = mending.advance(mend.id, FixInput(branch="by-hand"))
         found.append((kind, str(mend.proof.get("refused") or mend.state)))
     mending.drop(mend.id, "every wrong kind was tried", by="benchmark")
     mend = mending.begin(log.feedback.file("ana", ground.said(fault)).id)
-    mend = mending.go_on(mend.id, FixInput())
+    mend = mending.advance(mend.id, FixInput())
     if mend.published:
         ground.git("merge", "-q", "--no-edit", str(mend.published["branch"]))
-        mend = mending.go_on(mend.id, FixInput())
+        mend = mending.advance(mend.id, FixInput())
     return [*found, ("true", "verified" if mend.state == "closed" else f"{mend.state}: {mend.reason}"[:60])]
 
 
@@ -259,11 +259,11 @@ class Fate:
 def _mend_all(ground: Ground, log: Decklog, fate: Fate | None) -> None:
     """Go on with all that can go on; what is published is merged, as a person would, and verified."""
     mending = ground.mending(log, (lambda _: None) if fate is None else fate.say)
-    while found := [one for one in mending.waiting() if not one.state.is_end]:
+    while found := [one for one in mending.find_ready() if not one.state.is_end]:
         for mend in found:
             if fate is not None:
                 fate.begin(mend)
-            ended = mending.go_on(mend.id)
+            ended = mending.advance(mend.id)
             if ended.waits_for == "merge" and mend.waits_for != "merge":
                 continue
             if ended.waits_for == "merge":

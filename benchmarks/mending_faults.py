@@ -80,7 +80,7 @@ sign_of | n | 1 if n > 0 else -1 | (n > 0) - (n < 0) | 0 | 0
 FAULTS = tuple(_fault(row) for row in _ROWS.strip().splitlines())
 KINDS = ("true", "vacuous", "marker", "import-error", "collection-error", "syntax-error", "flaky", "misdirected")
 _MODULES = ("numbers_", "lists", "words", "tables")
-PASSING = "def nothing_wrong(a):\n    return a + 1\n"
+TRANSIENT = "def nothing_wrong(a):\n    return a + 1\n"
 
 
 def module_of(fault: Fault) -> str:
@@ -91,7 +91,7 @@ def module(name: str, fixed: Fault | None = None) -> str:
     """Write one module of the package, with one of its faults mended."""
     own = [one for one in FAULTS if module_of(one) == name]
     parts = [f"def {one.name}({one.arguments}):\n    return {one.right if one is fixed else one.wrong}\n" for one in own]
-    return "\n\n".join((PASSING, *parts))
+    return "\n\n".join((TRANSIENT, *parts))
 
 
 def settings(more: str = "") -> str:

@@ -75,4 +75,4 @@ def test_the_models_are_those_of_the_repositorys_newest_commit(decklog: Program,
     said = decklog("ask", "How is it?", "--from", "ana", "--json", cwd=folder, DECKLOG_DB=target)
     assert "the script has no conversation" in said.data["why"]
     plain = decklog("ask", "How is it?", "--from", "ana", "--plain", "--json", cwd=folder, DECKLOG_DB=target)
-    assert plain.data["why"] == "it is no exact command, and no model was asked"
+    assert plain.data["why"] == "it is not an exact command, and no model was asked"

@@ -24,7 +24,7 @@ from decklog.models.composer import PromptSettings
 from decklog.models.settings import ModelChoice
 from decklog.provenance.settings import ProvenanceSettings
 from decklog.review.change import between
-from decklog.review.critique import CritiqueSettings, critic_of
+from decklog.review.critique import CritiqueSettings, find_critic
 from decklog.review.gate import review, run_stage
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
@@ -182,9 +182,9 @@ def test_critique_asks_no_program_without_consent(elsewhere: Path, sqlite_target
     folder = make_repository(tmp_path / "repository", {"decklog.toml": settings})
     with Decklog.open(sqlite_target) as log:
         run_id = log.runs.start("g").id
-        assert critic_of(log, folder, tmp_path / "state", run_id=run_id) is not None
+        assert find_critic(log, folder, tmp_path / "state", run_id=run_id) is not None
         withdraw(elsewhere)
-        assert critic_of(log, folder, tmp_path / "state", run_id=run_id) is None
+        assert find_critic(log, folder, tmp_path / "state", run_id=run_id) is None
 
 
 def test_a_probe_does_not_see_the_rest_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

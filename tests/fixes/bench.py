@@ -17,7 +17,7 @@ from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.making import Scripted
 from decklog.review.change import Change, between
-from decklog.review.gate import settings_of
+from decklog.review.gate import load_settings
 from decklog.review.proof.judging import FixProof
 from decklog.review.proof.proving import Proving
 from tests.conductor.repositories import git, make_repository, write
@@ -112,7 +112,7 @@ class Bench:
     def mend(self, feedback_id: str, **given: Any) -> Mend:
         """Take the mend of feedback on as far as it goes."""
         mending = self.mending
-        return mending.go_on(mending.named(feedback_id).id, FixInput(**given))
+        return mending.advance(mending.find_or_begin(feedback_id).id, FixInput(**given))
 
     def merge(self, branch: str) -> None:
         """Do what a person does with a branch that was published."""
@@ -127,7 +127,7 @@ class Bench:
             log_file=None,
             folder=self.state / "trials",
         )
-        return Proving(self.log, settings_of(change), runner, run_id, lambda _: None).prove(change)
+        return Proving(self.log, load_settings(change), runner, run_id, lambda _: None).prove(change)
 
 
 def scripted(fault: Fault, kind: str, counter: Path) -> str:

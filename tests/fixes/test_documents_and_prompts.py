@@ -1,7 +1,7 @@
 """Documents, prompts and rules are fixed like code: a test that reads them is the proof."""
 
 import pytest
-from benchmarks.mending_faults import PASSING
+from benchmarks.mending_faults import TRANSIENT
 
 from tests.fixes.bench import Bench
 
@@ -15,7 +15,7 @@ def test_document_is_proven_only_by_a_test_that_reads_it(bench: Bench) -> None:
     proof = bench.prove(bench.commit("fix", {**document, "tests/test_told.py": READS}))
     assert (proof.refused, proof.touches, proof.tests) == (None, "read", ("test_told.py::test_agents_are_told",))
     assert bench.prove(bench.commit("fix", {**document, "tests/test_told.py": STANDS_BY})).refused == "marker"
-    both = {**document, "shop/lists.py": PASSING.replace("a + 1", "1 + a"), "tests/test_told.py": READS}
+    both = {**document, "shop/lists.py": TRANSIENT.replace("a + 1", "1 + a"), "tests/test_told.py": READS}
     assert bench.prove(bench.commit("fix", both)).refused == "marker", "beside a document there is code that it does not run"
 
 

@@ -7,8 +7,8 @@ from benchmarks.mending_faults import FAULTS, files
 
 from decklog import MendState, MendWait
 from decklog.core.errors import Conflict
-from decklog.fixes.fixing import asked_about
-from decklog.fixes.loop import _STEPS, STAGES, WAYS_OUT, ways_out
+from decklog.fixes.fixing import find_override_question
+from decklog.fixes.loop import _STEPS, NEXT_COMMANDS, STAGES, next_commands
 from decklog.review.publishing import request_override
 from tests.conductor.repositories import everything, git
 from tests.db.processes import ROOT
@@ -84,7 +84,7 @@ def test_triage_below_sixty_is_out_of_scope(bench: Bench) -> None:
     assert (mend.state, mend.confidence) == ("dropped", 59)
     rejected = bench.log.feedback.get(feedback)
     assert (rejected.state, rejected.fix_class) == ("rejected", "out-of-scope")
-    assert "59 of 100" in str(rejected.notes)
+    assert "confidence 59" in str(rejected.notes)
     assert bench.mend(bench.file("Somewhere else")).state == "dropped"
 
 
@@ -107,7 +107,7 @@ def test_a_plan_that_is_not_allowed_ends_the_matter(bench: Bench) -> None:
     mend = bench.mend(feedback)
     bench.log.approvals.decide(str(mend.plan["approval"]), "denied", by="ana", rationale="Too risky now")
     mend = bench.mend(feedback)
-    assert (mend.state, mend.reason) == ("dropped", "the plan was not allowed: Too risky now")
+    assert (mend.state, mend.reason) == ("dropped", "the plan was not approved: Too risky now")
     assert bench.log.feedback.get(feedback).state == "rejected"
 
 
@@ -134,13 +134,13 @@ def test_rejected_fix_is_published_after_an_override_or_another_branch(bench: Be
     assert (mend.state, mend.waits_for, "request-changes" in mend.reason) == ("proven", "gate", True)
     review = bench.log.reviews.get(str(mend.review_id))
     approval = request_override(bench.log, review, by="dev-1")
-    assert asked_about(bench.log, mend) == approval
-    assert ways_out(mend, approval)[0] == f"decklog approvals decide {approval} granted --by NAME --rationale WHY"
+    assert find_override_question(bench.log, mend) == approval
+    assert next_commands(mend, approval)[0] == f"decklog approvals decide {approval} granted --by NAME --rationale WHY"
     assert bench.mend(mend.id).moves == mend.moves
     bench.log.approvals.decide(approval, "denied", by="ana", rationale="Say why")
     with pytest.raises(Conflict, match="ana was asked about review"):
         request_override(bench.log, review, by="dev-1")
-    assert ways_out(mend, asked_about(bench.log, mend))[:2] == [
+    assert next_commands(mend, find_override_question(bench.log, mend))[:2] == [
         f"decklog review ask {mend.feedback_id}",
         f"decklog mend {mend.feedback_id} --branch NAME",
     ]
@@ -162,7 +162,7 @@ def test_fix_can_be_dropped_in_any_state(bench: Bench, tmp_path: Path) -> None:
         dropped = bench.mending.drop(mend.id, "we live with it", by="ana")
         assert (dropped.state, bench.log.feedback.get(mend.feedback_id).state) == ("dropped", "rejected")
     assert [one.state for one in waiting] == ["proven", "filed"]
-    assert list(bench.mending.waiting()) == []
+    assert list(bench.mending.find_ready()) == []
 
 
 def test_documentation_of_states_matches_the_code() -> None:
@@ -170,9 +170,9 @@ def test_documentation_of_states_matches_the_code() -> None:
     missing = [
         state
         for state, one in STAGES.items()
-        if f"| {state} | {one.proven} | {one.step or '–'} | {one.left_by_a_kill} | {', '.join(one.waits) or '–'} |" not in page
+        if f"| {state} | {one.proven} | {one.step or '–'} | {one.after_kill} | {', '.join(one.waits) or '–'} |" not in page
     ]
     assert missing == []
     assert set(STAGES) == set(MendState)
-    assert set(WAYS_OUT) == set(MendWait)
+    assert set(NEXT_COMMANDS) == set(MendWait)
     assert set(_STEPS) == {state for state, one in STAGES.items() if one.step not in ("", "review", "verify")}

@@ -30,7 +30,7 @@ def test_named_lines_are_used_exactly_and_missing_files_skipped(bench: Bench) ->
     places: list[Any] = mend.places
     assert [(one["path"], one["first"], one["last"]) for one in places] == [("shop/lists.py", 3, 5)]
     assert mend.plan["missing"] == ["shop/gone.py"]
-    assert "shop/gone.py: named by triage, and not there" in next(iter(bench.log.inbox.find())).body
+    assert "shop/gone.py: named by triage, but missing" in next(iter(bench.log.inbox.find())).body
 
 
 def test_at_most_twenty_places_are_searched_by_words(bench: Bench) -> None:
@@ -62,7 +62,7 @@ def test_a_plan_is_large_by_its_lines_or_when_triage_names_two_components(bench:
     without_agents(bench)
     bench.settle(lambda text: f"{text}\n[mend]\nlarge = 20\n")
     bench.script = answering(mend_triage=triage_naming("shop/lists.py:1-30"))
-    assert "about 35 lines, more than 20" in str(bench.mend(bench.file("Lists are slow")).reason)
+    assert "about 35 lines, limit 20" in str(bench.mend(bench.file("Lists are slow")).reason)
     bench.script = answering(mend_triage=triage_naming("shop/lists.py:1", "web/page.py:1"))
     assert bench.mend(bench.file("Pages of lists are slow")).reason == (
         "the plan is large: it is in two components, shop and web"

@@ -103,7 +103,7 @@ def test_patch_file_is_written_and_foreign_branch_left_alone(bench: Bench, tmp_p
     git(bench.folder, "branch", f"mend/{feedback}", "main")
     mend = bench.mend(feedback, branch="by-hand")
     assert (mend.state, mend.waits_for) == ("cleared", "person")
-    assert "it is not of this mend" in mend.reason
+    assert "exists and is not from this mend" in mend.reason
     git(bench.folder, "branch", "-m", f"mend/{feedback}", "theirs")
     assert bench.mend(feedback).state == "published"
 
@@ -126,9 +126,9 @@ def test_a_test_that_is_red_on_the_merged_commit_verifies_nothing(bench: Bench, 
 
 def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
     mending = bench.mending
-    mend = mending.named(bench.file("Something else"))
-    with mending._alone(mend.id), pytest.raises(Exception, match="another process works on mend"):
-        bench.mending.go_on(mend.id, FixInput())
+    mend = mending.find_or_begin(bench.file("Something else"))
+    with mending._locked(mend.id), pytest.raises(Exception, match="another process works on mend"):
+        bench.mending.advance(mend.id, FixInput())
     with pytest.raises(Conflict):
         bench.log.mends.move(mend, reason="a")
         bench.log.mends.move(mend, reason="b")
@@ -136,7 +136,7 @@ def test_two_at_once_work_on_one_mend_in_turn(bench: Bench) -> None:
 
 def test_after_it_was_published_another_fix_can_take_its_place(bench: Bench, tmp_path: Path) -> None:
     feedback = bench.file("It is still wrong")
-    mend = bench.mending.named(feedback)
+    mend = bench.mending.find_or_begin(feedback)
     bench.log.feedback.triage(feedback, "tool")
     bench.log.feedback.start_fix(feedback)
     bench.log.feedback.open_pr(feedback, "branch mend/x")
@@ -145,5 +145,5 @@ def test_after_it_was_published_another_fix_can_take_its_place(bench: Bench, tmp
     assert (again.state, again.waits_for, again.reason) == ("fixing", "fix", "main has nothing beyond the base")
     assert bench.log.feedback.get(feedback).state == "in-fix"
     other = make_repository(tmp_path / "elsewhere", {"a": ""})
-    with pytest.raises(Conflict, match="of another repository"):
+    with pytest.raises(Conflict, match="belongs to another repository"):
         Bench(bench.log, other).mend(mend.id)

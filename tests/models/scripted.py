@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from decklog import Decklog
-from decklog.models.client import ModelCall, Models
+from decklog.models.client import ModelCall, ModelClient
 from decklog.models.composer import Prompt, PromptPart
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.making import Scripted
@@ -32,9 +32,9 @@ def models(
     waits: list[float] | None = None,
     provider: Provider | None = None,
     **choice: Any,
-) -> Models:
+) -> ModelClient:
     """Build a client whose only model follows a script."""
     chosen = ModelChoice(name="mine", provider="scripted", script="-", **{"model": "scripted", **choice})
     settings = ModelSettings({"mine": chosen}, {"review": "mine"})
     slept = [] if waits is None else waits
-    return Models(log, settings, lambda _: provider or Scripted(script), run_id="run_1", wait=slept.append)
+    return ModelClient(log, settings, lambda _: provider or Scripted(script), run_id="run_1", wait=slept.append)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from decklog import Decklog
-from decklog.models.client import Models
+from decklog.models.client import ModelClient
 from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.providers.making import Scripted
@@ -34,7 +34,7 @@ def test_call_is_charged_by_the_usage_of_the_provider(log: Decklog) -> None:
 
 
 def test_missing_model_is_reported_and_costs_nothing(log: Decklog) -> None:
-    answer = Models(log, ModelSettings(), lambda _: Scripted(lambda _: GOOD), run_id="run_1").ask(CALL)
+    answer = ModelClient(log, ModelSettings(), lambda _: Scripted(lambda _: GOOD), run_id="run_1").ask(CALL)
     assert (answer.is_given, answer.why) == (False, "no model is configured for review.6")
     assert (list(log.reservations.find("run_1")), list(log.ledger.find("run_1"))) == ([], [])
 
@@ -48,7 +48,7 @@ def test_unreadable_answer_is_asked_for_twice(log: Decklog) -> None:
 
     answer = models(log, garbled).ask(CALL)
     assert not answer.is_given
-    assert "no answer that can be read: it is not JSON alone" in answer.why
+    assert "can't be parsed: it is not JSON alone" in answer.why
     assert (len(prompts), len(set(prompts)), len(list(log.ledger.find("run_1")))) == (2, 2, 2)
     mended = models(log, lambda prompt: GOOD if prompt.parts[-1].name == "repair" else "{").ask(CALL)
     assert mended.data == {"verdict": "pass", "score": 90}
@@ -66,7 +66,7 @@ def test_short_outages_are_waited_for(log: Decklog) -> None:
         reply = ModelReply(error_class=error_class, error="words of the provider", retry_seconds=stated)
         answer = models(log, lambda _, reply=reply: reply, waits=waits).ask(CALL)
         assert (answer.is_given, waits) == (False, []), error_class
-        assert f"met {error_class}: words of the provider" in answer.why
+        assert f"failed with {error_class}: words of the provider" in answer.why
 
 
 def test_long_outage_is_given_up_after_three_tries(log: Decklog) -> None:
@@ -85,7 +85,7 @@ def test_call_without_budget_is_not_sent(log: Decklog) -> None:
 
     answer = models(log, never, reserve_usd=0.5).ask(CALL)
     assert not answer.is_given
-    assert "no money for review.6" in answer.why
+    assert "no budget for review.6" in answer.why
 
 
 def test_answer_of_a_model_is_redacted(log: Decklog) -> None:

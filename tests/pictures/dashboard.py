@@ -111,7 +111,7 @@ def _dashboard(folder: Path) -> Iterator[tuple[str, str]]:
 
     from decklog.web.application import application
     from decklog.web.hosts import Names
-    from decklog.web.live import Feed
+    from decklog.web.live import ChangeFeed
     from decklog.web.sessions import BrowserSessions
     from decklog.web.site import DashboardSite
 
@@ -120,7 +120,7 @@ def _dashboard(folder: Path) -> Iterator[tuple[str, str]]:
         run_id = _conducted(log, folder)
         _more(log, clock)
         site = DashboardSite(
-            log, "parser", Names("dl-000000.localhost", free_port()), BrowserSessions(now=log.clock.now), Feed(log)
+            log, "parser", Names("dl-000000.localhost", free_port()), BrowserSessions(now=log.clock.now), ChangeFeed(log)
         )
         config = uvicorn.Config(application(site), host="127.0.0.1", port=site.names.port, log_level="error", ws="none")
         server = uvicorn.Server(config)

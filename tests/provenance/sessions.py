@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from decklog import Decklog, Edit
-from decklog.provenance.attribution import Attribution, LineRange, ranges_of
+from decklog.provenance.attribution import Attribution, LineRange, group_ranges
 from decklog.provenance.git import GitRepository
 from tests.provenance.repositories import GitFolder
 
@@ -83,7 +83,9 @@ def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, comm
     if commit is not None:
         blamed = attribution.blamed(commit, path)
         attribution.prefetch((one.commit, one.path) for one in blamed.values())
-        return ranges_of({line: attribution.in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()})
+        return group_ranges(
+            {line: attribution.find_in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()}
+        )
     head = repo.resolve("HEAD^{commit}")
     lines = range(1, len(repo.lines_of([blob])[blob]) + 1)
-    return ranges_of({line: attribution.in_worktree(blob, path, head, line) for line in lines})
+    return group_ranges({line: attribution.find_in_worktree(blob, path, head, line) for line in lines})

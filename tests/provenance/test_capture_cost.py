@@ -18,7 +18,7 @@ def folder(tmp_path: Path) -> GitFolder:
     found.write("a.txt", "one", "two")
     found.write(".gitignore", "*.log")
     found.commit()
-    found.repository.keep_identity()
+    found.repository.save_identity()
     return found
 
 
@@ -92,7 +92,7 @@ def test_a_capture_leaves_no_folder_among_the_objects(folder: GitFolder) -> None
 
 
 def test_git_removes_what_a_killed_capture_left(folder: GitFolder) -> None:
-    NewObjects(folder.repository).__enter__().of_files(["a.txt"])
+    NewObjects(folder.repository).__enter__().write_files(["a.txt"])
     [left] = (folder.folder / ".git/objects").glob("tmp_*")
     os.utime(left, (1_700_000_000, 1_700_000_000))
     folder.git("prune", "--expire=2.weeks.ago")

@@ -9,7 +9,7 @@ BEFORE = "def a():\n    return 1\n\ndef b():\n    return 1\n"
 
 def applied(body: str, before: str = BEFORE) -> str | None:
     [file] = parse_patch(f"*** Begin Patch\n*** Update File: a.py\n{body}*** End Patch")
-    return file.applied(before)
+    return file.apply(before)
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ def test_hunks_replace_exactly_the_lines_that_they_have(body: str, after: str | 
 def test_a_patch_adds_moves_and_deletes_files() -> None:
     text = "*** Add File: new.py\n+one\n+\n*** Delete File: old.py\n*** Update File: a.py\n*** Move to: b.py\n@@\n-x\n+y\n"
     new, moved = parse_patch(f"apply_patch <<'EOF'\n*** Begin Patch\n{text}*** End Patch\nEOF")
-    assert (new.path, new.applied("")) == ("new.py", "one\n\n")
-    assert (moved.path, moved.former, moved.applied("x\n")) == ("b.py", "a.py", "y\n")
+    assert (new.path, new.apply("")) == ("new.py", "one\n\n")
+    assert (moved.path, moved.former, moved.apply("x\n")) == ("b.py", "a.py", "y\n")
 
 
 def test_half_a_patch_is_none() -> None:

@@ -13,7 +13,7 @@ from decklog.models.composer import Composer, PromptSettings
 from decklog.plugins.importers.beads import BeadsImport
 from decklog.plugins.legacy.bazinga import scan_and_redact
 from decklog.redaction import default_redactor
-from decklog.review.deterministic import secrets_in
+from decklog.review.deterministic import find_line_secrets
 from tests.conductor.repositories import consent, make_repository
 from tests.programs import call
 from tests.waiting import wait_until
@@ -112,7 +112,7 @@ def test_an_allow_list_that_a_person_consented_to_holds_on_every_way(way: Callab
 
 def test_a_review_goes_by_the_consented_allow_list(repository: Path) -> None:
     def found(text: str) -> list[str]:
-        return [one.text for one in secrets_in("a.txt", [DiffLine("a.txt", "+", 1, text)], is_test=False)]
+        return [one.text for one in find_line_secrets("a.txt", [DiffLine("a.txt", "+", 1, text)], is_test=False)]
 
     assert found(_TOKEN) == ["a secret: acme-token"]
     assert found(_ALLOWED)

@@ -12,7 +12,7 @@ from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.making import Scripted
 from decklog.review import gate
-from decklog.review.change import Change, between, of_worktree
+from decklog.review.change import Change, between, worktree_change
 from decklog.review.deterministic import run_security, run_static
 from decklog.review.linters import LinterReport
 from decklog.review.result import StageResult
@@ -116,10 +116,10 @@ class Desk:
         """Build a gate for a change, in a run of its own unless one is given."""
         run_id = run_id or self.log.runs.start("Review").id
         folder = self.folder.parent / "work"
-        return gate.build_gate(self.log, change, gate.settings_of(change), folder, run_id=run_id, **given)
+        return gate.build_gate(self.log, change, gate.load_settings(change), folder, run_id=run_id, **given)
 
     def worktree(self) -> Change:
-        return of_worktree(self.repository)
+        return worktree_change(self.repository)
 
     def provider(self, script: Script = good) -> Callable[[object], Provider]:
         def tell(prompt: Prompt) -> "str | ModelReply":

@@ -16,7 +16,7 @@ from decklog.models.client import ModelAnswer
 from decklog.models.composer import Prompt
 from decklog.models.provider import ModelReply, Provider
 from decklog.models.providers.making import Scripted
-from decklog.review.critique import Critic, critic_of, kept_for_review, read_settings
+from decklog.review.critique import Critic, find_critic, find_kept_findings, read_settings
 from decklog.review.model_stages import run_adversarial
 from decklog.review.settings import Rules
 from tests.cli.conftest import Program
@@ -51,7 +51,7 @@ def critic(desk: Desk) -> Callable[[Listener], Critic]:
     desk.settle(ASKED_FOR)
 
     def made(listener: Listener) -> Critic:
-        found = critic_of(desk.log, desk.folder, desk.repository.state, run_id="run_1", make=listener.make)
+        found = find_critic(desk.log, desk.folder, desk.repository.state, run_id="run_1", make=listener.make)
         assert found is not None
         return found
 
@@ -61,17 +61,17 @@ def critic(desk: Desk) -> Callable[[Listener], Critic]:
 def test_nobody_is_asked_unless_the_repository_asks_for_it(desk: Desk) -> None:
     for more in ("", "[critique]\n", "[critique]\nenabled = false\n"):
         desk.settle(SETTINGS + more + f"# {len(more)}\n")
-        assert critic_of(desk.log, desk.folder, desk.repository.state, run_id="run_1") is None
-    assert critic_of(desk.log, desk.folder.parent, desk.repository.state, run_id="run_1") is None
+        assert find_critic(desk.log, desk.folder, desk.repository.state, run_id="run_1") is None
+    assert find_critic(desk.log, desk.folder.parent, desk.repository.state, run_id="run_1") is None
 
 
 def test_below_60_is_dropped_from_80_is_told_and_what_is_between_is_kept_for_the_review(
     desk: Desk, critic: Callable[[Listener], Critic]
 ) -> None:
     listener = Listener({"findings": [finding(number) for number in (59, 60, 79, 80, 100)]})
-    told = critic(listener).of_call("write_file", {"path": "calc.py"}, "ok")
+    told = critic(listener).critique_call("write_file", {"path": "calc.py"}, "ok")
     assert told == [f"Critique (high, {number} of 100 sure): line {number}: do not" for number in (80, 100)]
-    assert kept_for_review(desk.log, "run_1", None) == "- line 60: do not\n- line 79: do not"
+    assert find_kept_findings(desk.log, "run_1", None) == "- line 60: do not\n- line 79: do not"
     assert "Multiply by three" in listener.prompts[0].text
     assert [one.call_site for one in desk.log.ledger.find("run_1")] == ["critique"]
 
@@ -81,7 +81,7 @@ def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_item(desk: 
     for task, text in (("P.w1", "mine: do not"), ("Q.w1", "another's: do not")):
         desk.log.tasks.add("run_1", "work", task_id=task)
         desk.log.journal.append("run_1", text, subtype="critique.kept", task_id=task)
-    assert kept_for_review(desk.log, "run_1", "P.r1") == "- mine: do not"
+    assert find_kept_findings(desk.log, "run_1", "P.r1") == "- mine: do not"
     asked: list[Sequence[tuple[str, str]]] = []
 
     def ask(_: int, data: Sequence[tuple[str, str]]) -> ModelAnswer:
@@ -96,7 +96,7 @@ def test_the_adversarial_stage_is_told_what_was_suspected_of_its_own_item(desk: 
 
 @pytest.mark.parametrize("said", ["All fine!", '{"findings": [{}]}', ModelReply(error_class="timeout", error="slow")])
 def test_a_critic_that_gives_no_answer_keeps_nobody_from_working(said: object, critic: Callable[[Listener], Critic]) -> None:
-    assert critic(Listener(said)).of_call("run", {"command": "make"}, "ok") == []
+    assert critic(Listener(said)).critique_call("run", {"command": "make"}, "ok") == []
 
 
 def test_it_stops_when_its_money_is_used_up(critic: Callable[[Listener], Critic]) -> None:
@@ -104,7 +104,7 @@ def test_it_stops_when_its_money_is_used_up(critic: Callable[[Listener], Critic]
     listener = Listener(ModelReply(text='{"findings": []}', model="scripted", usage=usage))
     mine = critic(listener)
     for _ in range(5):
-        assert mine.of_call("write_file", {"path": "calc.py"}, "ok") == []
+        assert mine.critique_call("write_file", {"path": "calc.py"}, "ok") == []
     assert len(listener.prompts) == 2
 
 
@@ -112,7 +112,7 @@ def test_guarded_tools_tell_it_with_the_answer_and_reads_are_not_looked_at(
     desk: Desk, critic: Callable[[Listener], Critic]
 ) -> None:
     listener = Listener({"findings": [finding(95)]})
-    with Toolbox(desk.log, "run_1", root=desk.folder, trust=Unrestricted(), critic=critic(listener).of_call) as box:
+    with Toolbox(desk.log, "run_1", root=desk.folder, trust=Unrestricted(), critic=critic(listener).critique_call) as box:
         box.read_file("calc.py")
         assert (box.critique, listener.prompts) == ([], [])
         box.write_file("notes.txt", "x\n")

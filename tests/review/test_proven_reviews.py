@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog, Review
 from decklog.core.errors import Conflict
 from decklog.review.change import Change
-from decklog.review.gate import settings_of
+from decklog.review.gate import load_settings
 from decklog.review.publishing import publish_block_reason, request_override
 from tests.review.changes import GOOD, Desk
 
@@ -34,7 +34,7 @@ def bind(log: Decklog) -> None:
 def forged(log: Decklog, change: Change, verdict: str = "pass", **given: Any) -> Review:
     """Record a verdict that no gate came to, as any program with the log can."""
     facts = {"base": change.base, "head": change.head, "tree": change.tree, "patch": change.patch}
-    settings = settings_of(change).digest
+    settings = load_settings(change).digest
     return log.reviews.record(log.runs.start("Review").id, verdict, settings=settings, **facts, **given)  # type: ignore[arg-type]
 
 
@@ -42,7 +42,7 @@ def forged(log: Decklog, change: Change, verdict: str = "pass", **given: Any) ->
 def test_unsigned_pass_of_another_process_does_not_publish(desk: Desk, change: Change, elsewhere: Decklog, verdict: str) -> None:
     bind(desk.log)
     review = forged(desk.log, change, verdict)
-    assert "the owner did not sign that" in str(publish_block_reason(elsewhere, change))
+    assert "the owner did not sign it" in str(publish_block_reason(elsewhere, change))
     assert not elsewhere.reviews.lets_pass(review.id)
 
 

@@ -78,11 +78,11 @@ def change(desk: Desk) -> Change:
 
 def recorded(desk: Desk, change: Change, verdict: str, **given: Any) -> Review:
     """Put a verdict on record, as a gate does."""
-    from decklog.review.gate import settings_of
+    from decklog.review.gate import load_settings
 
     run_id = desk.log.runs.start("Review").id
     facts = {"base": change.base, "head": change.head, "tree": change.tree, "patch": change.patch}
-    return desk.log.reviews.record(run_id, verdict, **{"settings": settings_of(change).digest, **facts, **given})  # type: ignore[arg-type]
+    return desk.log.reviews.record(run_id, verdict, **{"settings": load_settings(change).digest, **facts, **given})  # type: ignore[arg-type]
 
 
 def reason(desk: Desk, command: "str | list[str]", log: Decklog | None = None) -> str | None:
@@ -160,7 +160,7 @@ def test_commits_that_change_nothing_in_sum_are_held(desk: Desk) -> None:
     git(desk.folder, "commit", "-q", "-m", "Notes")
     git(desk.folder, "rm", "-q", "notes.txt")
     git(desk.folder, "commit", "-q", "-m", "No notes")
-    assert "change nothing in sum" in str(reason(desk, "git push origin change"))
+    assert "cancel each other out" in str(reason(desk, "git push origin change"))
 
 
 def test_a_merge_that_takes_nothing_is_held_and_found(desk: Desk, change: Change) -> None:
@@ -278,7 +278,7 @@ def test_a_person_lets_exactly_this_pass_with_a_reason_and_nothing_else(desk: De
     assert reason(desk, "git push origin change") is None
     later = recorded(desk, change, "unproven")
     assert reason(desk, "git push origin change"), "another verdict is another question"
-    with pytest.raises(Conflict, match="blocks nothing"):
+    with pytest.raises(Conflict, match="does not block"):
         request_override(desk.log, recorded(desk, change, "pass"), by="dev-1")
     assert later.verdict.holds
 

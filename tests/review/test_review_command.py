@@ -114,7 +114,7 @@ def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert "nothing differs" in person.call("review").err
     assert person.call("review", "nowhere..main").code == 3
     assert person.call("review", "main..change", "--worktree").code == 2
-    assert "the files are as they were committed" in person.call("review", "--worktree").err
+    assert "there are no uncommitted changes" in person.call("review", "--worktree").err
     refused = person.call("review", "--out", "review.txt")
     assert (refused.code, "--format markdown" in refused.err) == (2, True)
     assert "decklog review --worktree" in person.call("review", "--help").out
@@ -142,7 +142,7 @@ def test_the_terminal_shows_why_a_check_could_not_be_run(decklog: Program, tmp_p
     check = f'[review]\nmodel_passes = []\n[[checks]]\nname = "tests"\ncommand = ["sh", "-c", "echo \\"{why}\\" >&2; exit 1"'
     for more, shown in (
         ("]\n", f"blocking: tests: exit code 1: {why} [check]"),
-        (', "{report}"]\nreport = "junit"\n', f"tests could not say: it ended with exit code 1 and no report of tests: {why}"),
+        (', "{report}"]\nreport = "junit"\n', f"tests gave no result: it ended with exit code 1 and no report of tests: {why}"),
     ):
         folder = make_repository(tmp_path / shown[:5] / "repository", {**FILES, "decklog.toml": check + more})
         person = Person(decklog, folder, sqlite_target)

@@ -10,7 +10,7 @@ from decklog.models.asking import ModelSetup
 from decklog.models.composer import Composer, Prompt
 from decklog.models.provider import ModelReply
 from decklog.models.settings import ModelChoice, ModelSettings
-from decklog.review.gate import settings_of
+from decklog.review.gate import load_settings
 from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_prose
 from decklog.review.publishing import publish_block_reason
 from decklog.review.result import ORDER, Severity, StageResult, StageStatus, conclude, judge
@@ -42,7 +42,7 @@ def ask_by(desk: Desk) -> Any:
     settings = ModelSettings({"mine": choice}, {"review": "mine"})
 
     def made(script: Script) -> Ask:
-        composer = Composer(settings_of(desk.commit(GOOD)).prompt, lambda path: desk.repository.read("main", path))
+        composer = Composer(load_settings(desk.commit(GOOD)).prompt, lambda path: desk.repository.read("main", path))
         return Ask(ModelSetup(settings, composer, desk.provider(script)), desk.log, run_id)
 
     return made
@@ -51,7 +51,7 @@ def ask_by(desk: Desk) -> Any:
 @pytest.mark.slow
 def test_a_reviewer_that_gives_no_answer_leaves_the_stage_unproven(desk: Desk, ask_by: Any) -> None:
     change = desk.commit(GOOD)
-    settings = settings_of(change)
+    settings = load_settings(change)
     rules = Rules(model_passes=(3, 5, 6))
     for name, answer in NO_ANSWERS.items():
         ask = ask_by(answering(review_3=answer, review_5=answer, review_6=answer))
@@ -66,12 +66,12 @@ def test_a_change_that_is_too_large_for_a_model_is_unproven_and_not_cut(desk: De
     change = desk.commit({**GOOD, "big.txt": "a line of text\n" * 20_000})
     result = run_adversarial(change, Rules(), ask_by(good))
     assert (result.status, desk.asked) == ("unproven", [])
-    assert "too large to be shown to a model" in result.why
+    assert "too large for the model" in result.why
 
 
 def test_findings_count_by_how_bad_they_are(desk: Desk, ask_by: Any) -> None:
     change = desk.commit(GOOD)
-    settings = settings_of(change)
+    settings = load_settings(change)
     for severity, status in (("minor", "pass"), ("significant", "fail"), ("blocking", "fail")):
         told = {"verdict": "pass", "findings": [{**FINDING, "severity": severity}]}
         assert run_architectural(change, settings, ask_by(answering(review_3=told))).status == status

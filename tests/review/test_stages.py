@@ -166,7 +166,7 @@ def test_stage_2_without_a_check_is_unproven(desk: Desk) -> None:
     desk.settle(SETTINGS.split("[[checks]]")[0])
     change = desk.commit(GOOD)
     found = desk.gate(change).run_stage(2)
-    why = "no check that runs tests is defined in the commit that the change starts from"
+    why = "the base commit of the change defines no check that runs tests"
     assert (found.status, found.why) == ("unproven", why)
 
 
@@ -255,5 +255,5 @@ def test_stage_7_blocks_any_doubt(desk: Desk, message: str, files: dict[str, str
     result = desk.gate(change, feedback_id=said.id).run_stage(7)
     assert (result.status, {one.kind for one in result.findings}) == ("fail", {kind})
     given: dict[str, Any] = {"log": desk.log, "change": change, "prove": NOBODY, "ask": NOBODY}
-    for feedback_id, is_mending, status in ((None, True, "fail"), ("fb-none", False, "fail"), (None, False, "skipped")):
-        assert run_feedback_binding(**given, feedback_id=feedback_id, is_mending=is_mending).status == status
+    for feedback_id, is_fix, status in ((None, True, "fail"), ("fb-none", False, "fail"), (None, False, "skipped")):
+        assert run_feedback_binding(**given, feedback_id=feedback_id, is_fix=is_fix).status == status

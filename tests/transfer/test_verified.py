@@ -1,4 +1,4 @@
-"""Verifying only what is new, and continuing an interrupted run."""
+"""LogVerifier only what is new, and continuing an interrupted run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Verifying step by step finds what verifying at once does, and goes on from what is known."""
+"""LogVerifier step by step finds what verifying at once does, and goes on from what is known."""
 
 import json
 from typing import Any

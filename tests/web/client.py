@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlencode
 from decklog import Decklog
 from decklog.web.application import application
 from decklog.web.hosts import Names
-from decklog.web.live import Feed
+from decklog.web.live import ChangeFeed
 from decklog.web.login import App
 from decklog.web.sessions import COOKIE, BrowserSession, BrowserSessions
 from decklog.web.site import DashboardSite
@@ -134,7 +134,7 @@ class Browser:
 def make_browser(log: Decklog, **more: Any) -> Browser:
     """Make a dashboard of a log and a browser that has not logged in."""
     seconds = Seconds()
-    site = DashboardSite(log, "parser", NAMES, BrowserSessions(seconds, log.clock.now), Feed(log), **more)
+    site = DashboardSite(log, "parser", NAMES, BrowserSessions(seconds, log.clock.now), ChangeFeed(log), **more)
     return Browser(site, seconds, application(site))
 
 

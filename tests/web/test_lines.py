@@ -82,7 +82,7 @@ def test_dashboard_outside_of_a_repository_answers_404(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     answer = browser.get("/lines")
-    assert (answer.status, "not in a git repository" in answer.text, str(tmp_path) in answer.text) == (404, True, False)
+    assert (answer.status, "not started in a git repository" in answer.text, str(tmp_path) in answer.text) == (404, True, False)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.web.live import MOST_RUNS, Feed, LiveListener
+from decklog.web.live import MOST_RUNS, ChangeFeed, LiveListener
 from tests.conftest import on_both
 
 pytestmark = pytest.mark.anyio
@@ -23,9 +23,9 @@ def parsed(text: str) -> tuple[str, dict[str, int]]:
 
 
 @asynccontextmanager
-async def listening(log: Decklog, count: int, **options: Any) -> AsyncIterator[tuple[Feed, Streams]]:
+async def listening(log: Decklog, count: int, **options: Any) -> AsyncIterator[tuple[ChangeFeed, Streams]]:
     """Open streams and read the first event of each."""
-    feed = Feed(log, **options)
+    feed = ChangeFeed(log, **options)
     streams = [feed.stream(lambda: True) for _ in range(count)]
     for stream in streams:
         assert parsed(await anext(stream))[0] == "reset"
@@ -68,7 +68,7 @@ async def test_hundred_streams_share_one_query(log: Decklog, run_id: str) -> Non
             entry = await asyncio.to_thread(log.journal.append, run_id, "hello")
             for stream in streams:
                 await wait_for_entry(stream, run_id, entry.seq)
-        looks.append(feed.looks)
+        looks.append(feed.check_count)
     assert looks[1] <= looks[0] + 2
 
 
@@ -126,14 +126,14 @@ async def test_commits_are_batched_ten_times_a_second_at_most(log: Decklog, run_
 async def test_feed_without_streams_does_not_query(log: Decklog, run_id: str) -> None:
     async with listening(log, 2) as (feed, _):
         pass
-    assert feed.count == 0
+    assert feed.listener_count == 0
     # A check may be under way when the last stream ends.
     async with asyncio.timeout(30):
-        while feed.is_looking:
+        while feed.is_watching:
             await asyncio.sleep(0.01)
-    looks = feed.looks
+    looks = feed.check_count
     await asyncio.to_thread(log.journal.append, run_id, "hello")
-    assert feed.looks == looks
+    assert feed.check_count == looks
 
 
 async def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) -> None:
@@ -150,16 +150,16 @@ async def test_a_stream_ends_with_the_server_and_with_its_session(log: Decklog) 
 async def test_slow_reader_has_bounded_memory_and_is_reset() -> None:
     listener = LiveListener()
     for number in range(3 * MOST_RUNS):
-        listener.tell({f"run_{number}": 1})
+        listener.add_changes({f"run_{number}": 1})
         assert len(listener.moved) <= MOST_RUNS
-    assert parsed(listener.take())[0] == "reset"
-    assert parsed(listener.take()) == ("", {})
+    assert parsed(listener.next_message())[0] == "reset"
+    assert parsed(listener.next_message()) == ("", {})
 
 
 async def test_unreadable_log_resets_streams(log: Decklog) -> None:
     async with listening(log, 1) as (feed, streams):
         log.close()
-        await feed._tell()
+        await feed._send_changes()
         assert parsed(await anext(streams[0]))[0] == "reset"
 
 
@@ -174,17 +174,17 @@ async def test_idle_stream_gets_heartbeats(log: Decklog, monkeypatch: pytest.Mon
 async def test_pending_message_collects_all_changes() -> None:
     quick, slow = LiveListener(), LiveListener()
     for listener in (quick, slow):
-        listener.tell({"a": 1, "b": 1})
-    assert parsed(quick.take()) == ("moved", {"a": 1, "b": 1})
-    slow.tell({"b": 2})
-    assert parsed(slow.take()) == ("moved", {"a": 1, "b": 2})
+        listener.add_changes({"a": 1, "b": 1})
+    assert parsed(quick.next_message()) == ("moved", {"a": 1, "b": 1})
+    slow.add_changes({"b": 2})
+    assert parsed(slow.next_message()) == ("moved", {"a": 1, "b": 2})
     # What one listener has not read yet is not sent to another.
-    quick.tell({"c": 1})
+    quick.add_changes({"c": 1})
     assert quick.moved == {"c": 1}
 
 
 async def test_idle_stream_ends_after_logout(log: Decklog, run_id: str) -> None:
-    feed, is_in = Feed(log), [True]
+    feed, is_in = ChangeFeed(log), [True]
     stream = feed.stream(lambda: is_in[0])
     assert parsed(await anext(stream))[0] == "reset"
     waiting = asyncio.ensure_future(anext(stream))

@@ -16,7 +16,7 @@ from decklog.web.pages import run
 from decklog.web.pages.entries import LONGEST, folded, row_of
 from decklog.web.pages.run_parts import moment_of
 from decklog.web.rendering import asset, assets, bars, edition, length, shown_lines
-from decklog.web.site import TITLES, failure, status_of
+from decklog.web.site import TITLES, error_envelope, http_status
 from tests.conftest import on_both
 from tests.every import every
 from tests.web.client import Browser
@@ -280,8 +280,8 @@ def test_figures_of_a_page(clock: ManualClock) -> None:
     ("problem", "status"), [(NotFound("x"), 404), (Invalid("x"), 400), (Damaged("at /home/x/log.db"), 503), (KeyError("x"), 500)]
 )
 def test_error_has_a_status_and_no_path(problem: Exception, status: int) -> None:
-    assert status_of(problem) == status
-    assert "/home" not in str(failure(problem))
+    assert http_status(problem) == status
+    assert "/home" not in str(error_envelope(problem))
     assert TITLES[status]
 
 

@@ -65,7 +65,7 @@ def test_sums_equal_those_of_the_days_and_an_id_redirects_to_its_page(log: Deckl
 @on_both
 def test_slow_search_and_comparison_are_stopped(sample: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (search, compare):
-        monkeypatch.setattr(module, "PATIENCE_SECONDS", -1.0)
+        monkeypatch.setattr(module, "QUERY_SECONDS", -1.0)
     searched, compared = sample.get("/search?q=comma*"), sample.get("/compare?a=commas:20&b=commas")
     assert (searched.status, compared.status) == (200, 200)
     assert "Stopped after 300 ms. Filter by run" in searched.text

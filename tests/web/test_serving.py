@@ -134,12 +134,12 @@ _BODY = b"Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 9\r
     ids=["nothing", "one byte", "half a head", "half a body"],
 )
 def test_incomplete_request_times_out(stranger: Browser, monkeypatch: pytest.MonkeyPatch, sent: bytes) -> None:
-    monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(web_server, "QUERY_SECONDS", 0.02)
     assert stranger.runner.run(read_response(stranger, sent)) == b""
 
 
 def test_complete_request_is_answered(stranger: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web_server, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(web_server, "QUERY_SECONDS", 60.0)
     sent = b"GET /login HTTP/1.1\r\n" + _HEAD + b"Connection: close\r\n\r\n"
     assert stranger.runner.run(read_response(stranger, sent)).startswith(b"HTTP/1.1 200")
 

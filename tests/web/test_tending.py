@@ -11,7 +11,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.web.pages.others import ANEW, END, STOP, VERIFY
 from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, browser_of
-from decklog.web.verifying import PROGRAM, Verifying, VerifyStatus
+from decklog.web.verifying import PROGRAM, LogVerifier, VerifyStatus
 from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.every import every
@@ -171,7 +171,7 @@ def waiting_for(path: Path) -> tuple[str, ...]:
 
 def test_one_verification_runs_at_a_time_while_pages_are_answered(log: Decklog, tmp_path: Path) -> None:
     path = tmp_path / "may-end"
-    with logged_in(log, verifying=Verifying(waiting_for(path))) as browser:
+    with logged_in(log, verifying=LogVerifier(waiting_for(path))) as browser:
         assert [verify(browser) for _ in range(3)] == [303] * 3
         began = Path(f"{path}-began")
         wait_until(lambda: began.exists() and began.read_text() != "")
@@ -202,7 +202,7 @@ COMPARED = {"what": "the indexes", "done": 4, "whole": 9}
 
 
 def test_verification_shows_progress_and_can_be_stopped_continued_and_restarted(log: Decklog, tmp_path: Path) -> None:
-    inputs, verifying = tmp_path / "given", Verifying(steps(tmp_path / "given", CHAINS))
+    inputs, verifying = tmp_path / "given", LogVerifier(steps(tmp_path / "given", CHAINS))
     with logged_in(log, verifying=verifying) as browser:
         for how, known in ((ANEW, {}), ("on", CHAINS["heads"]), (ANEW, {})):
             assert verify(browser, how=how) == 303
@@ -222,7 +222,7 @@ def test_verification_shows_progress_and_can_be_stopped_continued_and_restarted(
 
 
 def test_verification_shows_the_last_comparison(log: Decklog, tmp_path: Path) -> None:
-    verifying = Verifying(steps(tmp_path / "given", CHAINS, COMPARED))
+    verifying = LogVerifier(steps(tmp_path / "given", CHAINS, COMPARED))
     with logged_in(log, verifying=verifying) as browser:
         verify(browser)
         wait_until(lambda: (verifying.status.progress or CHAINS)["what"] != "chains")
@@ -253,7 +253,7 @@ def test_verification_continues_from_the_last_verified_entry(log: Decklog, targe
 
 
 def test_verification_ends_with_the_server(log: Decklog, tmp_path: Path) -> None:
-    verifying, events = Verifying(waiting_for(tmp_path / "never")), list[str]()
+    verifying, events = LogVerifier(waiting_for(tmp_path / "never")), list[str]()
     assert verifying.begin(log, lambda: events.append("ended"))
     verifying.end()
     wait_until(lambda: events == ["ended"])

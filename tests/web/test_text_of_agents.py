@@ -66,7 +66,7 @@ def places(browser: Browser) -> list[str]:
 @pytest.mark.slow
 def test_no_text_makes_an_element_an_attribute_or_an_address(pages: dict[str, str], known: set[tuple[str, str]]) -> None:
     for place, text in pages.items():
-        assert "Something went wrong" not in text
+        assert "Internal error" not in text
         assert shape(text) <= known, place
         targets = [value for _, name, value in Read(text).attributes if name in ("href", "src", "action") and value]
         assert [target for target in targets if not target.startswith(("/", "#")) or target.startswith("//")] == []

@@ -377,7 +377,7 @@ class HistoryImport:
             self._take(reader, part, size)
         self._reconstruction.finish()
         self.result.edits = self._reconstruction.count
-        self.result.troubles += self._reconstruction.troubles
+        self.result.troubles += self._reconstruction.problems
         if self.result.troubles and not self.result.files + self.result.unchanged:
             raise Unavailable(f"nothing could be read below {self.result.path}: {self.result.troubles[0]}", path=self.result.path)
         return self.result
@@ -402,7 +402,7 @@ class HistoryImport:
         own = [event for event in part.events if not self._is_charged(event.session_id)]
         for named, events in groupby(own, lambda event: reader.named.get(event.session_id)):
             self._write(named, [*events])
-        self._reconstruction.take([edit for edit in part.edits if not self._is_charged(edit.session.partition(":")[2])])
+        self._reconstruction.add([edit for edit in part.edits if not self._is_charged(edit.session.partition(":")[2])])
         # Set the marks after the last commit. A killed import reads the file again and duplicates nothing.
         for path, mark in part.marks.items():
             self._spool.set_mark(path, mark)

@@ -51,7 +51,7 @@ def send_message(
             say(f"{message.id}: {message.ack}")
             sys.stdout.flush()
         conversation = Conversation(log, voices_here(log))
-        outcome = conversation.hear(message, proving=lambda: proving(log, call.key), with_model=not plain)
+        outcome = conversation.handle(message, signing=lambda: proving(log, call.key), with_model=not plain)
     return _show_outcome(call, outcome)
 
 

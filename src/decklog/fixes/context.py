@@ -1,4 +1,4 @@
-"""The context of one fix: the log, the repository, the settings of the base, the models, and the questions to people."""
+"""The context of one fix: its log, repository, settings and models, and its questions to people."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -32,9 +32,9 @@ _LONGEST_WORDS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class MendSettings:
-    """How feedback is fixed. A fix leaves the machine only if `publish` is `pr`.
+    """The `[mend]` settings. A fix leaves the machine only if `publish` is `pr`.
 
-    `rounds` limits the attempts of an agent; more changed lines than `large` need an approval.
+    `rounds` limits the attempts of an agent. Plans with more changed lines than `large` need an approval.
     """
 
     publish: str = "branch"
@@ -55,7 +55,7 @@ def read_rules(content: bytes | None) -> MendSettings:
 
 
 def newest_base(repository: Repository) -> str:
-    """Return the commit that a fix starts from: of the branch that changes are published against, or of HEAD."""
+    """Return the commit that a fix starts from: that of the published base branch, or of HEAD."""
     head = starting_commit(repository, "HEAD")
     named = review_settings.read(repository.read(head, NAME)).rules.base
     return (repository.resolve(named) if named else None) or head
@@ -63,7 +63,7 @@ def newest_base(repository: Repository) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class FixContext:
-    """The context of one fix. `make` builds the provider of a model instead of the settings."""
+    """The context of one fix. `make` builds the model provider; None uses the settings."""
 
     log: Decklog
     repository: Repository
@@ -82,7 +82,7 @@ class FixContext:
 
     @property
     def folder(self) -> Path:
-        """The folder of trials and model calls; files of a killed process may be removed."""
+        """The folder for files of trials and model calls, which may be removed after a kill."""
         return self.repository.state / "mends" / ref_part(self.mend.id)
 
     @property
@@ -103,7 +103,7 @@ class FixContext:
         return self.repository.read(self.base, NAME)
 
     @property
-    def acts(self) -> SideEffects:
+    def effects(self) -> SideEffects:
         return SideEffects(self.log, self.mend.run_id)
 
     @property
@@ -127,13 +127,13 @@ class FixContext:
 
 
 def ask_about_plan(context: FixContext, document: dict[str, Any]) -> Approval:
-    """Ask for an approval of exactly this plan, with a message about it; an answer to one answers both."""
+    """Ask for an approval of exactly this plan, and post a message about it. One answer answers both."""
     log, mend = context.log, context.mend
     question = f"Mend {mend.feedback_id} by a large change ({document['large']})?"
     given: dict[str, Any] = {"about": document, "subject": "mend", "source": "mend.plan", "key": f"plan:{mend.id}"}
     given |= {"payload": {"rule": "large-change", "reason": str(document["large"])}}
     asked = log.approvals.ask(mend.run_id, question, by="mend", **given)
-    words = _of_plan(context, document, asked.id)
+    words = _fill_plan_message(context, document, asked.id)
     log.inbox.post("mend", words, severity=MessageSeverity.QUESTION, run_id=mend.run_id, key=question_key(asked.id))
     return asked
 
@@ -145,10 +145,10 @@ def withdraw_plan_question(context: FixContext, reason: str) -> None:
         context.log.approvals.withdraw(str(approval), reason=reason)
 
 
-def _of_plan(context: FixContext, document: dict[str, Any], approval: str) -> str:
-    """Fill in the message about a plan in one pass, so that values are not taken for placeholders."""
+def _fill_plan_message(context: FixContext, document: dict[str, Any], approval: str) -> str:
+    """Fill in the message about a plan in one pass, so that placeholders in values are not replaced."""
     files = [f"- {one['path']}: about {one['lines']} lines" for one in document["files"]]
-    files += [f"- {path}: named by triage, and not there" for path in document["missing"]]
+    files += [f"- {path}: named by triage, but missing" for path in document["missing"]]
     alternatives = [f"- {one}" for one in document["alternatives"]]
     lists = {"files": "\n".join(files) or "not known yet", "alternatives": "\n".join(alternatives)}
     template = Template(context.models.composer.instructions(PLAN))
@@ -156,13 +156,13 @@ def _of_plan(context: FixContext, document: dict[str, Any], approval: str) -> st
 
 
 def ask_for_merge(context: FixContext, address: str) -> str:
-    """Ask for the merge of a fix, on the channel of its feedback; return the id of the message.
+    """Ask the author of the feedback to merge the fix. Return the id of the message.
 
-    It stays open until the fix is verified or given up.
+    The message stays open until the fix is verified or dropped.
     """
     feedback, mend = context.feedback, context.mend
-    said = " ".join(feedback.body.split())[:_LONGEST_WORDS]
-    body = f"{feedback.from_handle}: merge the fix for {feedback.id}, {address}, and have it verified. You said: {said}"
+    quote = " ".join(feedback.body.split())[:_LONGEST_WORDS]
+    body = f"{feedback.from_handle}: merge the fix for {feedback.id}, {address}, and have it verified. You said: {quote}"
     known: dict[str, Any] = {"run_id": mend.run_id, "context_url": feedback.context_url}
     channel = MessageChannel(feedback.channel) if feedback.channel in list(MessageChannel) else MessageChannel.CLI
     message = context.log.inbox.post(

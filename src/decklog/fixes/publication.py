@@ -20,7 +20,7 @@ _LONGEST = 300
 
 
 def publish(context: FixContext) -> Mend:
-    """Publish exactly the fix that the gate let through. Raise Conflict if the gate blocks it by now."""
+    """Publish exactly the commit that the gate passed. Raise Conflict if the gate blocks it by now."""
     log, mend = context.log, context.mend
     held = publish_block_reason(log, context.change)
     if held is not None:
@@ -29,7 +29,7 @@ def publish(context: FixContext) -> Mend:
     published: dict[str, Any] = {"way": way, "commit": mend.head}
     if way == "patch":
         # Writing it again gives the same file.
-        published["patch"] = context.acts.perform(
+        published["patch"] = context.effects.perform(
             f"patch:{mend.head}", lambda: _patch(context), lambda _: EffectCheck(False), task_id=None
         )
     else:
@@ -54,7 +54,7 @@ def branch_of(context: FixContext) -> str:
 
 
 def _branch(context: FixContext) -> str:
-    """Create the branch, or move it from an earlier fix of the same feedback. Raise Conflict for another's branch."""
+    """Create the branch, or move it from an earlier fix of the same feedback. Raise Conflict for a foreign branch."""
     name, head = branch_of(context), str(context.mend.head)
     repository = context.repository
     ref = f"refs/heads/{name}"
@@ -63,13 +63,13 @@ def _branch(context: FixContext) -> str:
         now = repository.ref(ref)
         ours = set(repository.refs(f"{context.refs}/head").values())
         if now not in (None, head) and now not in ours:
-            raise Conflict(f"there is a branch {name} already, and it is not of this mend", hint=f"git branch -m {name} other")
+            raise Conflict(f"branch {name} exists and is not from this mend", hint=f"Rename it: git branch -m {name} other")
         old = now or "0" * len(head)
         if now != head and repository.on_refs("update-ref", ref, head, old, accepted=(0, 1, 128)).code:
-            raise Conflict(f"branch {name} could not be moved", hint="Look whether it is checked out: git worktree list")
+            raise Conflict(f"branch {name} could not be moved", hint="Check whether it is checked out: git worktree list")
         return name
 
-    made: str = context.acts.perform(
+    made: str = context.effects.perform(
         f"branch:{name}:{head}", make, lambda _: EffectCheck(repository.ref(ref) == head, name), task_id=None
     )
     return made
@@ -94,7 +94,7 @@ def _patch(context: FixContext) -> str:
 
 
 def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
-    """Push the branch and open a pull request; note why if that is not possible."""
+    """Push the branch and open a pull request. If that is not possible, return a note with the reason."""
     remote, head = Remote(context.repository, context.rules.remote), str(context.mend.head)
     try:
         remote.check()
@@ -107,13 +107,13 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
     def push() -> None:
         remote.push_branch(branch, head, known=list(context.repository.refs(f"{context.refs}/head").values()))
 
-    context.acts.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
+    context.effects.perform(f"push:{branch}:{head}", push, lambda _: EffectCheck(remote.refs(ref).get(ref) == head), task_id=None)
     title, _, body = context.change.message.partition("\n")
     base = context.settings.rules.base or "main"
     request = PullRequest(branch=branch, base=base, title=title, body=body.strip())
     folder = context.repository.folder
     step = f"pr:{branch}:{head}"
-    opened = context.acts.perform(
+    opened = context.effects.perform(
         step,
         lambda: GITHUB.open(folder, request, is_draft=True),
         lambda _: GITHUB.opened(folder, branch),
@@ -123,7 +123,7 @@ def _pull_request(context: FixContext, branch: str) -> dict[str, Any]:
 
 
 def learn(context: FixContext) -> Mend:
-    """Write down what the fix taught, close the feedback, let the run go on that it was for, and end."""
+    """Record the lessons of the fix, close the feedback, resume the run that waited for it, and close the fix."""
     log, mend = context.log, context.mend
     with log.transaction():
         _lessons(context)
@@ -170,17 +170,17 @@ def _lessons(context: FixContext) -> None:
 
 
 def _self_edit(context: FixContext) -> None:
-    """Record the change, an agent's or a person's branch, with the result of each review pass."""
+    """Record the change as a self-edit, with the result of each review pass."""
     log, mend = context.log, context.mend
     review = log.reviews.get(str(mend.review_id))
-    said: dict[str, str] = {str(one["name"]): str(one["status"]) for one in review.passes}  # type: ignore[index]
+    statuses: dict[str, str] = {str(one["name"]): str(one["status"]) for one in review.passes}  # type: ignore[index]
     log.self_edits.record(
         str(context.feedback.fix_pr_url or mend.published.get("branch") or mend.head),
         FixClass(str(mend.fix_class)),
         [one.path for one in context.change.paths],
         context.base,
         str(mend.merged),
-        {name: said[passed] for name, passed in zip(PASSES, STAGES, strict=True)},
+        {name: statuses[passed] for name, passed in zip(PASSES, STAGES, strict=True)},
         review.confidence or 0,
         "merged by a person",
         feedback_id=mend.feedback_id,

@@ -1,4 +1,4 @@
-"""The first steps of a fix: classify the feedback, locate it in the base, and plan the change. A person approves a large plan."""
+"""The first steps of a fix: classify the feedback, locate it in the base, plan the change, and get large plans approved."""
 
 import posixpath
 import re
@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from decklog.fixes.context import FixContext, answer_merge_question, ask_about_plan, withdraw_plan_question
-from decklog.fixes.fixing import given_up
+from decklog.fixes.fixing import end_fix_run
 from decklog.guard.files.gitignore import IgnoreFile
 from decklog.models.client import ModelAnswer
 from decklog.stores.approvals.feedback import FeedbackState, FixClass
 from decklog.stores.workflow.mends import Mend, MendState, MendWait
 
-FLOOR = 60
+MIN_CONFIDENCE = 60
 SITE = "mend.triage"
 _MOST_FILES = 2000
 _MOST_LESSONS = 5
@@ -48,7 +48,7 @@ _CRITERION = "a test that fails without the fix by an assertion passes with it, 
 
 
 def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) -> Mend:
-    """End a fix with a reason; reject feedback that was not verified with the same."""
+    """Drop a fix with a reason. Reject its feedback with the same reason unless it was verified."""
     log, mend = context.log, context.mend
     with log.transaction():
         feedback = context.feedback
@@ -57,7 +57,7 @@ def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) 
         if feedback.state in (FeedbackState.TRIAGED, FeedbackState.IN_FIX, FeedbackState.FIX_PR_OPEN):
             log.feedback.reject(feedback.id, reason, by=by)
         withdraw_plan_question(context, reason)
-        given_up(context, f"dropped: {reason}")
+        end_fix_run(context, f"dropped: {reason}")
         answer_merge_question(context, f"given up: {reason}")
         dropped = log.mends.move(mend, MendState.DROPPED, reason=reason, **changes)
         log.runs.finish(mend.run_id, status="cancelled", summary=f"dropped: {reason}"[:500])
@@ -65,22 +65,22 @@ def drop(context: FixContext, reason: str, *, by: str = "mend", **changes: Any) 
 
 
 def triage(context: FixContext) -> Mend:
-    """Classify the feedback, by a model unless a person has done so."""
+    """Classify the feedback by a model, unless a person has classified it."""
     feedback, mend, log = context.feedback, context.mend, context.log
     if feedback.state in (FeedbackState.REJECTED, FeedbackState.CLOSED, FeedbackState.VERIFIED):
         return drop(context, f"feedback {feedback.id} is {feedback.state} already")
     if feedback.state is not FeedbackState.PENDING:
-        said = {"by": "a person", "root_cause": feedback.root_cause or "", "success_criterion": feedback.success_criterion or ""}
-        return log.mends.move(mend, MendState.TRIAGED, fix_class=feedback.fix_class, triage=said)
+        facts = {"by": "a person", "root_cause": feedback.root_cause or "", "success_criterion": feedback.success_criterion or ""}
+        return log.mends.move(mend, MendState.TRIAGED, fix_class=feedback.fix_class, triage=facts)
     answer = _ask_model(context)
     if answer.data is None:
         waits = MendWait.WEATHER if answer.is_outage else MendWait.MODEL
         return log.mends.move(mend, waits_for=waits, reason=f"the kind of fix is unknown: {answer.why}")
-    return _taken(context, answer.data, answer.model or "a model")
+    return _apply_answer(context, answer.data, answer.model or "a model")
 
 
-def by_person(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
-    """Set the class that a person has chosen."""
+def set_class(context: FixContext, fix_class: FixClass, *, by: str) -> Mend:
+    """Record the class that a person has chosen."""
     log, mend = context.log, context.mend
     if fix_class is FixClass.OUT_OF_SCOPE:
         return drop(context, f"{by} decided that it is out of scope")
@@ -105,19 +105,19 @@ def _ask_model(context: FixContext) -> ModelAnswer:
     return context.models.ask(context.log, SITE, FORM, given, run_id=context.mend.run_id)
 
 
-def _taken(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
-    """Apply an answer of the model; drop the fix if it is unsure or out of scope."""
+def _apply_answer(context: FixContext, data: Mapping[str, Any], by: str) -> Mend:
+    """Apply the model's classification. Drop the fix if it is uncertain or out of scope."""
     log, mend = context.log, context.mend
     confidence, fix_class = int(data["confidence"]), FixClass(data["fix_class"])
-    said = {**{name: str(data[name])[:_LONGEST] for name in _TEXTS}, "candidate_files": data["candidate_files"], "by": by}
-    if confidence < FLOOR or fix_class is FixClass.OUT_OF_SCOPE:
-        unsure = f"{by} is {confidence} of 100 sure that it is {fix_class}, and {FLOOR} are needed"
-        reason = unsure if confidence < FLOOR else f"{by} decided that it is out of scope: {said['root_cause']}"
-        return drop(context, reason, confidence=confidence, triage={**said, "fix_class": fix_class.value})
+    facts = {**{name: str(data[name])[:_LONGEST] for name in _TEXTS}, "candidate_files": data["candidate_files"], "by": by}
+    if confidence < MIN_CONFIDENCE or fix_class is FixClass.OUT_OF_SCOPE:
+        unsure = f"{by} classified it as {fix_class} with confidence {confidence}, below {MIN_CONFIDENCE}"
+        reason = unsure if confidence < MIN_CONFIDENCE else f"{by} decided that it is out of scope: {facts['root_cause']}"
+        return drop(context, reason, confidence=confidence, triage={**facts, "fix_class": fix_class.value})
     with log.transaction():
-        words = {"root_cause": said["root_cause"], "success_criterion": said["success_criterion"]}
+        words = {"root_cause": facts["root_cause"], "success_criterion": facts["success_criterion"]}
         log.feedback.triage(mend.feedback_id, fix_class, by=by, **words)
-        return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, confidence=confidence, triage=said)
+        return log.mends.move(mend, MendState.TRIAGED, fix_class=fix_class, confidence=confidence, triage=facts)
 
 
 @dataclass(frozen=True)
@@ -132,13 +132,13 @@ class Spot:
 
 
 def locate(context: FixContext) -> Mend:
-    """Locate the feedback: lines that it names first, then lines with the most of its words."""
-    spots = list(_named(context)) or _searched(context)
+    """Locate the feedback in the base: by the places that it names, or else by a search for its words."""
+    spots = list(_find_named_spots(context)) or _search_spots(context)
     return context.log.mends.move(context.mend, MendState.LOCATED, places=[asdict(one) for one in spots[:MOST_HITS]])
 
 
-def words_of(text: str) -> list[str]:
-    """Return the few longest words of a text, each once."""
+def longest_words(text: str) -> list[str]:
+    """Return the longest distinct words of a text."""
     found = dict.fromkeys(word for word in _WORD.findall(text) if len(word) >= SHORTEST_WORD)
     return sorted(found, key=lambda word: (-len(word), word))[:MOST_WORDS]
 
@@ -150,8 +150,8 @@ def _candidates(context: FixContext) -> list[tuple[re.Match[str], str]]:
     return [(place, why[:_LONGEST_LINE]) for place, why in rows if place is not None]
 
 
-def _named(context: FixContext) -> Iterator[Spot]:
-    """Yield the files and lines of the base that triage or the feedback names."""
+def _find_named_spots(context: FixContext) -> Iterator[Spot]:
+    """Yield the places in the base that triage or the feedback names."""
     by_words = [(place, "it is named") for name in _NAMED.findall(context.feedback.body) if (place := _PLACE.match(name))]
     seen: set[str] = set()
     for place, why in (*_candidates(context), *by_words):
@@ -162,8 +162,8 @@ def _named(context: FixContext) -> Iterator[Spot]:
             yield from _lines_of(context, path, content, place["first"], place["last"], why)
 
 
-def missing(context: FixContext) -> list[str]:
-    """Return the files that triage names and the base does not have."""
+def find_missing_files(context: FixContext) -> list[str]:
+    """Return the files that triage names but the base does not have."""
     paths = dict.fromkeys(place["path"] for place, _ in _candidates(context))
     return [path for path in paths if context.repository.read(context.base, path) is None]
 
@@ -175,28 +175,28 @@ def _lines_of(context: FixContext, path: str, content: bytes, first: str | None,
         end = min(int(last or first), len(lines))
         yield Spot(path, start, max(start, end), lines[start - 1][:_LONGEST_LINE], why)
         return
-    words = [word.lower() for word in words_of(context.feedback.body)]
+    words = [word.lower() for word in longest_words(context.feedback.body)]
     hits = [number for number, line in enumerate(lines, 1) if any(word in line.lower() for word in words)]
     for number in hits[:MOST_FILES] or [1]:
         yield Spot(path, number, number, lines[number - 1][:_LONGEST_LINE], why)
 
 
-def _searched(context: FixContext) -> list[Spot]:
-    """Search the base for the words; files with the most of them come first, tests last."""
-    words = words_of(context.feedback.body)
+def _search_spots(context: FixContext) -> list[Spot]:
+    """Search the base for the words of the feedback. Files with the most words come first, tests last."""
+    words = longest_words(context.feedback.body)
     if not words:
         return []
     asked = [part for word in words for part in ("-e", word)]
     grep = ("grep", "-n", "-z", "-I", "-i", "-F", "--full-name", *asked, context.base)
     raw = context.repository.on_objects(*grep, accepted=(0, 1)).out
-    hits = [spot for line in raw.split(b"\n") if (spot := _hit(line, context.base, words)) is not None]
+    hits = [spot for line in raw.split(b"\n") if (spot := _parse_hit(line, context.base, words)) is not None]
     tests = IgnoreFile(context.settings.tests)
     score = {one.path: (tests.covers(one.path), -len(_words_in(hits, one.path, words)), one.path) for one in hits}
     best = sorted(score, key=lambda path: score[path])[:MOST_FILES]
     return [one for path in best for one in hits if one.path == path]
 
 
-def _hit(line: bytes, base: str, words: list[str]) -> Spot | None:
+def _parse_hit(line: bytes, base: str, words: list[str]) -> Spot | None:
     parts = line.split(b"\0")
     if len(parts) != 3 or not parts[1].isdigit():
         return None
@@ -213,7 +213,7 @@ def _words_in(hits: list[Spot], path: str, words: list[str]) -> set[str]:
 def plan(context: FixContext) -> Mend:
     """Record the plan, and ask a person about a large one."""
     log, mend = context.log, context.mend
-    document = _document(context)
+    document = _build_plan(context)
     if not document["large"] or mend.branch is not None:
         return log.mends.move(mend, MendState.PLANNED, plan=document)
     with log.transaction():
@@ -228,13 +228,13 @@ def plan(context: FixContext) -> Mend:
 
 
 def approve(context: FixContext) -> Mend:
-    """Begin the fix; a large plan of an agent needs an approval, which is used up."""
+    """Begin the fix. An agent's large plan needs an approval, which is used up."""
     log, mend = context.log, context.mend
     approval = mend.plan.get("approval")
     with log.transaction():
         is_asked = approval is not None and mend.branch is None
         if is_asked and log.approvals.use(mend.run_id, str(mend.plan["digest"])) is None:
-            return _unanswered(context, str(approval))
+            return _wait_for_approval(context, str(approval))
         if mend.branch is not None:
             withdraw_plan_question(context, f"a person fixes it: {mend.branch}")
         if context.feedback.state is FeedbackState.TRIAGED:
@@ -242,16 +242,16 @@ def approve(context: FixContext) -> Mend:
         return log.mends.move(mend, MendState.FIXING)
 
 
-def _unanswered(context: FixContext, approval: str) -> Mend:
+def _wait_for_approval(context: FixContext, approval: str) -> Mend:
     found = context.log.approvals.get(approval)
     if found.state.value in ("denied", "expired"):
-        return drop(context, f"the plan was not allowed: {found.rationale or found.state}")
+        return drop(context, f"the plan was not approved: {found.rationale or found.state}")
     if context.mend.waits_for is MendWait.APPROVAL:
         return context.mend
     return context.log.mends.move(context.mend, waits_for=MendWait.APPROVAL, reason=f"approval {approval} is {found.state}")
 
 
-def _document(context: FixContext) -> dict[str, Any]:
+def _build_plan(context: FixContext) -> dict[str, Any]:
     mend, feedback, triage = context.mend, context.feedback, context.mend.triage
     files = _files(context)
     estimate = sum(files.values())
@@ -259,21 +259,21 @@ def _document(context: FixContext) -> dict[str, Any]:
         "task": feedback.body.strip().split("\n", 1)[0][:200],
         "fix_class": mend.fix_class,
         "root_cause": triage.get("root_cause") or "not known yet",
-        "approach": triage.get("proposed_change") or "fix it where its words are found",
+        "approach": triage.get("proposed_change") or "fix the located places",
         "test": triage.get("test_sketch") or "a test of the reported problem, which fails without the fix",
         "success_criterion": triage.get("success_criterion") or _CRITERION,
         "files": [{"path": path, "lines": lines} for path, lines in files.items()],
-        "missing": missing(context),
+        "missing": find_missing_files(context),
         "lines": estimate,
         "alternatives": ["drop it with a reason: decklog mend drop", "fix it by hand: decklog mend --branch"],
-        "cost": f"at most {context.rules.rounds} rounds of an agent and their reviews; their price is not known before",
-        "risks": "what else uses these files; their tests are run with it",
+        "cost": f"at most {context.rules.rounds} rounds of an agent and their reviews, at a price that is not known yet",
+        "risks": "other code that uses these files; its tests are run too",
         "large": _why_large(context, files, estimate),
     }
 
 
 def _files(context: FixContext) -> dict[str, int]:
-    """Estimate the changed lines of each file: the found ones, with a few around them."""
+    """Estimate the changed lines of each file: the located lines and a few around them."""
     found: dict[str, int] = {}
     for spot in context.mend.places:
         assert isinstance(spot, dict)
@@ -287,7 +287,7 @@ def _why_large(context: FixContext, files: dict[str, int], estimate: int) -> str
     if context.mend.fix_class in _ALWAYS_LARGE:
         return f"it is {context.mend.fix_class}"
     if estimate > context.rules.large:
-        return f"about {estimate} lines, more than {context.rules.large}"
+        return f"about {estimate} lines, limit {context.rules.large}"
     if not context.mend.triage.get("candidate_files"):
         return ""
     tests = IgnoreFile(context.settings.tests)
@@ -297,5 +297,5 @@ def _why_large(context: FixContext, files: dict[str, int], estimate: int) -> str
 
 
 def _is_within(one: str, other: str) -> bool:
-    """Return whether one of two folders is in the other, so that they are one component."""
+    """Return whether one of two folders contains the other, which makes them one component."""
     return one == "" or f"{other}/".startswith(f"{one}/") or f"{one}/".startswith(f"{other}/")

@@ -146,10 +146,10 @@ def critic_for(
     from pathlib import Path
 
     from decklog.core.folders import state_home
-    from decklog.review.critique import critic_of
+    from decklog.review.critique import find_critic
 
-    critic = critic_of(log, Path(root), Path(state_home()), run_id=run_id, task_id=task_id)
-    return None if critic is None else critic.of_call
+    critic = find_critic(log, Path(root), Path(state_home()), run_id=run_id, task_id=task_id)
+    return None if critic is None else critic.critique_call
 
 
 def errors_of_call(log: "Decklog", payload: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Asks the model of a call site about data that others wrote, with the prompts and models of one commit."""
+"""Ask the model of a call site about untrusted data, with the prompts and models of one commit."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,10 +7,10 @@ from typing import Any
 
 from decklog.log import Decklog
 from decklog.models import settings as model_settings
-from decklog.models.client import ModelAnswer, ModelCall, Models
+from decklog.models.client import ModelAnswer, ModelCall, ModelClient
 from decklog.models.composer import Composer, PromptSettings, Reader, read_settings
 from decklog.models.provider import Provider
-from decklog.models.providers.making import maker
+from decklog.models.providers.making import provider_factory
 from decklog.models.settings import ModelChoice, ModelSettings
 
 BuildProvider = Callable[[ModelChoice], Provider]
@@ -43,13 +43,13 @@ class ModelSetup:
         task_id: str | None = None,
         temperature: float | None = None,
     ) -> ModelAnswer:
-        """Ask about data in a run, which pays for the call and records it. Data that does not fit is not sent at all."""
+        """Ask about data in a run, which records and pays for the call. Data that is too large is not sent."""
         composed = self.composer.compose(site, data=data)
         prompt = composed.prompt
         if not composed.fits:
             size = f"about {prompt.tokens} of {composed.most_tokens} tokens"
-            return ModelAnswer(site=site, prompt_digest=prompt.digest, why=f"this is too large to be shown to a model: {size}")
-        models = Models(log, self.models, self.build, run_id=run_id, task_id=task_id)
+            return ModelAnswer(site=site, prompt_digest=prompt.digest, why=f"the prompt is too large for the model: {size}")
+        models = ModelClient(log, self.models, self.build, run_id=run_id, task_id=task_id)
         return models.ask(ModelCall(site=site, prompt=prompt, schema=schema, temperature=temperature))
 
 
@@ -64,7 +64,7 @@ def build_setup(
     **given: Any,
 ) -> ModelSetup:
     """Build the setup of a commit, whose files `read` returns. Agent programs run in `folder`."""
-    return ModelSetup(models, Composer(prompt, read), build or maker(log, models, folder, read=read, **given))
+    return ModelSetup(models, Composer(prompt, read), build or provider_factory(log, models, folder, read=read, **given))
 
 
 def read_setup(log: Decklog, read: Reader, folder: Path, *, build: BuildProvider | None = None) -> ModelSetup:

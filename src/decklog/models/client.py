@@ -14,7 +14,7 @@ from decklog.core.errors import BudgetExceeded, DecklogError, NotFound
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.models.composer import Prompt, PromptPart
-from decklog.models.provider import OUTAGES, PASSING, ModelReply, ModelRequest, Provider
+from decklog.models.provider import OUTAGES, TRANSIENT, ModelReply, ModelRequest, Provider
 from decklog.models.settings import ModelChoice, ModelSettings
 
 LONGEST_ANSWER = 1024 * 1024
@@ -34,103 +34,103 @@ FIRST_WAIT_SECONDS = 2.0
 LONGEST_TEXT = 20_000
 
 
-class NotAnAnswer(ValueError):
-    """The reply does not match the schema."""
+class InvalidAnswer(ValueError):
+    """A reply that does not match the schema of its call."""
 
 
 def parse_answer(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Parse an answer: one JSON object of the schema, alone or in one fence, without other text."""
+    """Parse an answer: one JSON object of the schema, alone or in one code fence."""
     if len(text) > LONGEST_ANSWER:
-        raise NotAnAnswer(f"it is longer than {LONGEST_ANSWER} characters")
+        raise InvalidAnswer(f"it is longer than {LONGEST_ANSWER} characters")
     stripped = text.strip()
     fenced = _FENCE.fullmatch(stripped)
     try:
-        found = json.loads(fenced[1] if fenced else stripped, object_pairs_hook=_once, parse_constant=_refuse)
+        found = json.loads(fenced[1] if fenced else stripped, object_pairs_hook=_reject_duplicates, parse_constant=_refuse)
     except RecursionError:
-        raise NotAnAnswer("it is nested too deeply") from None
-    except NotAnAnswer:
+        raise InvalidAnswer("it is nested too deeply") from None
+    except InvalidAnswer:
         raise
     except ValueError as problem:
-        raise NotAnAnswer(f"it is not JSON alone: {problem}") from None
+        raise InvalidAnswer(f"it is not JSON alone: {problem}") from None
     if not isinstance(found, dict):
-        raise NotAnAnswer("it is no JSON object")
-    fault = next(faults(found, schema), None)
+        raise InvalidAnswer("it is not a JSON object")
+    fault = next(find_schema_faults(found, schema), None)
     if fault is not None:
-        raise NotAnAnswer(fault)
+        raise InvalidAnswer(fault)
     return found
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise NotAnAnswer("it has the same name twice in one object")
+        raise InvalidAnswer("it has the same name twice in one object")
     return dict(pairs)
 
 
 def _refuse(word: str) -> Any:
-    raise NotAnAnswer(f"{word} is no JSON")
+    raise InvalidAnswer(f"{word} is not valid JSON")
 
 
-def faults(value: object, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
-    """Yield the faults of a value by the part of JSON Schema that every provider supports."""
+def find_schema_faults(value: object, schema: Mapping[str, Any], place: str = "") -> Iterator[str]:
+    """Yield the find_schema_faults of a value using the part of JSON Schema that all providers support."""
     where = place or "it"
     wanted = schema.get("type")
     if wanted is not None and not _is_a(value, wanted):
-        yield f"{where} is no {wanted}"
+        yield f"{where} is not of type {wanted}"
         return
     if "enum" in schema and value not in schema["enum"]:
-        yield f"{where} is {value!r:.60}, and not one of {', '.join(map(str, schema['enum']))}"
+        yield f"{where} is {value!r:.60}; it must be one of {', '.join(map(str, schema['enum']))}"
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-            yield f"{where} is {value}, and goes from {schema.get('minimum')} to {schema.get('maximum')}"
+            yield f"{where} is {value}; it must be from {schema.get('minimum')} to {schema.get('maximum')}"
     elif isinstance(value, list):
-        yield from _list_faults(value, schema, where)
+        yield from _find_list_faults(value, schema, where)
     elif isinstance(value, dict):
-        yield from _object_faults(value, schema, place)
+        yield from _find_object_faults(value, schema, place)
 
 
 def _is_a(value: object, wanted: str | list[str]) -> bool:
     words = [wanted] if isinstance(wanted, str) else wanted
-    # To Python a truth is a number.
+    # In Python a bool is an int.
     return any(isinstance(value, _TYPES[word]) and (word == "boolean" or not isinstance(value, bool)) for word in words)
 
 
-def _list_faults(value: list[Any], schema: Mapping[str, Any], where: str) -> Iterator[str]:
+def _find_list_faults(value: list[Any], schema: Mapping[str, Any], where: str) -> Iterator[str]:
     if len(value) > schema.get("maxItems", len(value)):
-        yield f"{where} has {len(value)} items, and at most {schema['maxItems']} were asked for"
+        yield f"{where} has {len(value)} items; at most {schema['maxItems']} are allowed"
     for number, one in enumerate(value):
-        yield from faults(one, schema.get("items", {}), f"{where}[{number}]")
+        yield from find_schema_faults(one, schema.get("items", {}), f"{where}[{number}]")
 
 
-def _object_faults(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
+def _find_object_faults(value: dict[str, Any], schema: Mapping[str, Any], place: str) -> Iterator[str]:
     properties = schema.get("properties", {})
     for name in schema.get("required", ()):
         if name not in value:
             yield f"{place or 'it'} lacks {name}"
     for name, one in value.items():
         if name in properties:
-            yield from faults(one, properties[name], f"{place}.{name}" if place else name)
+            yield from find_schema_faults(one, properties[name], f"{place}.{name}" if place else name)
         elif schema.get("additionalProperties") is False:
-            yield f"{place or 'it'} has {name!r:.60}, which was not asked for"
+            yield f"{place or 'it'} has the unknown name {name!r:.60}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall:
-    """A call: its call site, its prompt, and the schema of its answer."""
+    """A call of a model: its call site, prompt, and the schema of its answer."""
 
     site: str
     prompt: Prompt
     schema: Mapping[str, Any]
     most_output_tokens: int = 1500
-    # The provider's own where it is None.
+    # None uses the provider's default.
     temperature: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelAnswer:
-    """The answer to a call. Without `data` there is none, `why` is the reason, and what depends on it is unproven.
+    """The answer to a call. Without an answer `data` is None and `why` gives the reason.
 
-    `is_outage` marks an outage: the same call may be answered later.
+    With `is_outage` the same call may be answered later.
     """
 
     site: str
@@ -148,8 +148,8 @@ class ModelAnswer:
 
 
 @dataclass(frozen=True)
-class Models:
-    """Asks models for one run, and for one task of it if there is one."""
+class ModelClient:
+    """Calls models for one run, and for one of its tasks if given."""
 
     log: Decklog
     settings: ModelSettings
@@ -159,23 +159,23 @@ class Models:
     wait: Callable[[float], None] = field(default=time.sleep, kw_only=True)
 
     def ask(self, call: ModelCall) -> ModelAnswer:
-        """Ask the model of a call site. After an error the answer has a reason and no data."""
+        """Ask the model of a call site. After an error the answer has a reason instead of data."""
         choice = self.settings.choice_for(call.site)
         if choice is None:
             return ModelAnswer(site=call.site, prompt_digest=call.prompt.digest, why=f"no model is configured for {call.site}")
-        asking = _Asking(self, call, choice)
+        asking = _CallAttempt(self, call, choice)
         try:
             return asking.ask(self.make(choice))
         except BudgetExceeded as problem:
-            return asking.answer(why=f"no money for {call.site}: {problem.message}")
+            return asking.answer(why=f"no budget for {call.site}: {problem.message}")
         except DecklogError as problem:
             return asking.answer(why=f"{choice.name} can't be asked: {problem.message}")
 
 
-class _Asking:
-    """One call from its reservation to its record, with one repair and waits for outages."""
+class _CallAttempt:
+    """One call, from its reservation to its record, with one repair and retries after short outages."""
 
-    def __init__(self, models: Models, call: ModelCall, choice: ModelChoice) -> None:
+    def __init__(self, models: ModelClient, call: ModelCall, choice: ModelChoice) -> None:
         self._log, self._run_id, self._task_id = models.log, models.run_id, models.task_id
         self._wait = models.wait
         self._call = call
@@ -187,7 +187,7 @@ class _Asking:
         self._deadline = time.monotonic() + choice.seconds
 
     def answer(self, model: str | None = None, **given: Any) -> ModelAnswer:
-        """Build the answer, with what was spent and recorded so far."""
+        """Build the answer, with the cost and the entries so far."""
         return ModelAnswer(
             site=self._call.site,
             prompt_digest=self._call.prompt.digest,
@@ -198,7 +198,7 @@ class _Asking:
         )
 
     def ask(self, provider: Provider) -> ModelAnswer:
-        """Ask until there is an answer, or a reason for which there is none."""
+        """Ask until there is an answer or a reason why there is none."""
         reservation = self._reserve()
         try:
             reply = self._send(provider, self._call.prompt, reservation)
@@ -210,26 +210,26 @@ class _Asking:
             self._log.reservations.settle(reservation)
         name = self._choice.name
         if reply.error_class is not None:
-            why, is_outage = f"{name} met {reply.error_class}: {reply.error}", reply.error_class in OUTAGES
+            why, is_outage = f"{name} failed with {reply.error_class}: {reply.error}", reply.error_class in OUTAGES
             return self.answer(reply.model, why=why, is_outage=is_outage)
-        return self.answer(reply.model, data=data, why=f"{name} gave no answer that can be read: {problem}" if problem else "")
+        return self.answer(reply.model, data=data, why=f"the answer of {name} can't be parsed: {problem}" if problem else "")
 
     def _parse(self, reply: ModelReply) -> tuple[dict[str, Any] | None, str]:
-        """Return the answer in a reply, and why it can't be parsed."""
+        """Return the answer in a reply, or why it can't be parsed."""
         if reply.error_class is not None:
             return None, ""
         try:
             return parse_answer(reply.text, self._call.schema), ""
-        except NotAnAnswer as problem:
+        except InvalidAnswer as problem:
             return None, str(problem)
 
     def _send(self, provider: Provider, prompt: Prompt, reservation: str) -> ModelReply:
-        """Send a prompt; wait for outages that end within the time of the call."""
+        """Send a prompt; retry after outages that end within the time limit of the call."""
         wait = FIRST_WAIT_SECONDS
         for left in range(MOST_TRIES - 1, -1, -1):
             reply = self._try(provider, prompt, reservation)
             pause = reply.retry_seconds if reply.retry_seconds is not None else wait
-            is_over_soon = reply.error_class in PASSING and time.monotonic() + pause < self._deadline
+            is_over_soon = reply.error_class in TRANSIENT and time.monotonic() + pause < self._deadline
             if not left or not is_over_soon:
                 return reply
             self._wait(pause)
@@ -258,7 +258,7 @@ class _Asking:
 
     def _reserve(self) -> str:
         expires = self._log.clock.now() + timedelta(seconds=self._choice.seconds + 60)
-        # For the call and one repair.
+        # Reserve for the call and one repair.
         tokens = 2 * (self._call.prompt.tokens + self._call.most_output_tokens)
         held = self._log.reservations.reserve(
             expires,
@@ -279,7 +279,7 @@ class _Asking:
                 self._choice.model, input_tokens=self._call.prompt.tokens, output_tokens=self._call.most_output_tokens
             )
         except NotFound:
-            # Its price is unknown; tokens are reserved.
+            # The price is unknown, so only tokens are reserved.
             return 0
 
     def _charge(self, reply: ModelReply, reservation: str) -> None:
@@ -324,5 +324,5 @@ class _Asking:
 
 
 def _repair(problem: str) -> PromptPart:
-    text = f"Your answer was not accepted: {problem}. Give it again as one JSON object of the form asked for, and nothing else."
+    text = f"Your answer was not accepted: {problem}. Answer again with one JSON object of the requested form and nothing else."
     return PromptPart("repair", text)

@@ -1,4 +1,4 @@
-"""Messages of people to the agents: their intent, by rules or by a model, and the commands that they ask for."""
+"""Classify messages of people to agents, by exact commands or by a model, and carry out the commands."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,20 +16,20 @@ from decklog.models.asking import ModelSetup
 from decklog.stores.approvals.inbox import Message, MessageState
 from decklog.stores.runs.run import RunStatus
 
-# A guess of a model below this is ignored.
+# Lowest confidence at which a model's guess is used.
 SURE_ENOUGH = 70
 HIGHEST_TIER = 5
 # How long an approval for a session is valid.
 SESSION_SECONDS = 8 * 3600
 _SKILL_SUFFIX = ".md"
 SITE = "intent"
-_DESK = "@desk"
+_NO_RUN_STREAM = "@desk"
 _LONGEST_TITLE = 80
-Proving = Callable[[], AbstractContextManager[None]]
+SignatureContext = Callable[[], AbstractContextManager[None]]
 
 
 class Intent(StrEnum):
-    """The intent of a message. The agents read a `free_form` one themselves."""
+    """The intent of a message. `free_form` messages are left to the agents."""
 
     ENABLE_SELF_EDIT_SESSION = "enable_self_edit_session"
     ENABLE_SELF_EDIT_PERMANENT = "enable_self_edit_permanent"
@@ -48,16 +48,16 @@ class Intent(StrEnum):
 
     @property
     def is_for_the_owner(self) -> bool:
-        """Whether only the owner may order it, with a signature."""
-        return self in _OWNERS
+        """Whether only the owner may request it, with a signature."""
+        return self in _OWNER_INTENTS
 
     @property
     def changes_nothing(self) -> bool:
-        """Whether it changes nothing, so anybody may ask."""
+        """Whether it only reads, so that anybody may request it."""
         return self in (Intent.WHAT_TIER, Intent.SPEND_QUERY, Intent.FREE_FORM)
 
 
-_OWNERS = (
+_OWNER_INTENTS = (
     Intent.ENABLE_SELF_EDIT_SESSION,
     Intent.ENABLE_SELF_EDIT_PERMANENT,
     Intent.PROMOTE_TIER,
@@ -67,10 +67,10 @@ _OWNERS = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Understood:
-    """The understood intent of a message, by an exact command, by a model, or by nobody.
+class UnderstoodIntent:
+    """The intent of a message, and `by` what it was understood: `command`, a model's name, or `nobody`.
 
-    `args` has the guess of a model that was not certain enough.
+    A guess below the required confidence is kept in `args`.
     """
 
     intent: Intent
@@ -87,7 +87,7 @@ _REASON = r"(?:: *(?P<reason>.+))"
 _TASK = r"(?: task)?(?: (?P<task>[\w.:-]+))?"
 _APPROVAL = r"(?P<approval>[\w.:-]+)"
 _TO_TIER = r"(?: to(?: tier)? (?P<to_tier>\d))?"
-# The whole message must be the command: "pause before you touch the parser" is for the agents to read.
+# The whole message must be the command: "pause before you touch the parser" is free form.
 COMMANDS: Mapping[Intent, tuple[str, str]] = {
     Intent.WHAT_TIER: (r"(?:what|which) tier(?: are you(?: at| on)?)?", "what tier"),
     Intent.SPEND_QUERY: (r"(?:what (?:was|did you) )?spen[dt](?: today)?", "spend"),
@@ -106,19 +106,19 @@ COMMANDS: Mapping[Intent, tuple[str, str]] = {
     Intent.GRANT_PER_CALL_SELF_EDIT: (rf"grant self-edit {_APPROVAL}{_REASON}", "grant self-edit APPROVAL: WHY"),
     Intent.AUTHORISE_SENSITIVE: (rf"authori[sz]e {_APPROVAL}{_REASON}", "authorise APPROVAL: WHY"),
 }
-_READ = {intent: re.compile(pattern, re.IGNORECASE | re.DOTALL) for intent, (pattern, _) in COMMANDS.items()}
+_PATTERNS = {intent: re.compile(pattern, re.IGNORECASE | re.DOTALL) for intent, (pattern, _) in COMMANDS.items()}
 
 
-def command_in(body: str) -> Understood | None:
+def parse_command(body: str) -> UnderstoodIntent | None:
     """Parse a message that is exactly a command; None for all others."""
     words = one_line(body).rstrip("?!.") if "\n" not in body.strip() else body.strip()
-    for intent, pattern in _READ.items():
+    for intent, pattern in _PATTERNS.items():
         if (found := pattern.fullmatch(words)) is not None:
-            return Understood(intent=intent, args=_given(found.groupdict()), confidence=100, by="command")
+            return UnderstoodIntent(intent=intent, args=_parse_arguments(found.groupdict()), confidence=100, by="command")
     return None
 
 
-def _given(groups: Mapping[str, str | None]) -> dict[str, Any]:
+def _parse_arguments(groups: Mapping[str, str | None]) -> dict[str, Any]:
     named = {name: value.strip() for name, value in groups.items() if value is not None}
     return {**named, "to_tier": int(named["to_tier"])} if "to_tier" in named else dict(named)
 
@@ -146,45 +146,45 @@ FORM: Mapping[str, Any] = {
 }
 
 
-def from_answer(data: Mapping[str, Any], model: str) -> Understood:
-    """Parse a model's guess; one below the limit counts as free form."""
+def parse_guess(data: Mapping[str, Any], model: str) -> UnderstoodIntent:
+    """Parse a model's guess. One below the required confidence counts as free form."""
     if data["confidence"] < SURE_ENOUGH:
         why = f"{model} was {data['confidence']} of 100 sure that it is {data['intent']}, and {SURE_ENOUGH} are needed"
-        return Understood(intent=Intent.FREE_FORM, args={"guess": dict(data)}, by=model, why=why)
+        return UnderstoodIntent(intent=Intent.FREE_FORM, args={"guess": dict(data)}, by=model, why=why)
     args = {name: value for name, value in data["args"].items() if value != ""}
-    return Understood(intent=Intent(data["intent"]), args=args, confidence=data["confidence"], by=model)
+    return UnderstoodIntent(intent=Intent(data["intent"]), args=args, confidence=data["confidence"], by=model)
 
 
-class Handler:
-    """Acts on one message and returns the answer. `skills` are the files that may be invoked, by path."""
+class IntentHandler:
+    """Carries out the intent of one message. `skills` are the contents of the files that it may invoke, by path."""
 
     def __init__(self, log: Decklog, message: Message, skills: Mapping[str, str]) -> None:
         self._log = log
         self._message = message
         self._skills = skills
 
-    def act(self, understood: Understood) -> str | None:
-        """Act on an intent, or return why not; a message for the agents has no answer yet."""
+    def act(self, understood: UnderstoodIntent) -> str | None:
+        """Carry out an intent and return the answer; None for a free-form message. Raise Denied if it is not allowed."""
         intent = understood.intent
         if intent is Intent.FREE_FORM:
             return None
         if not intent.changes_nothing and not self._message.is_authorised:
             raise Denied(
-                f"{self._message.from_handle} does not direct the work, so {intent} is not done",
-                hint="The bound owner and the reviewers do: decklog trust show",
+                f"{self._message.from_handle} may not request {intent}",
+                hint="Only the registered owner and reviewers may: decklog trust show",
                 intent=intent.value,
             )
         if intent.is_for_the_owner:
-            self._must_be_bound(intent)
+            self._require_owner(intent)
         return self._HANDLERS[intent](self, dict(understood.args))
 
-    def _must_be_bound(self, intent: Intent) -> None:
-        """Raise Denied for an owner's order without a registered owner: a name in a message proves nothing."""
+    def _require_owner(self, intent: Intent) -> None:
+        """Raise Denied if no owner is registered, since then no signature can be checked."""
         shown = self._log.trust.show()
         if not shown["is_bound"] or "problem" in shown:
             raise Denied(
-                f"{intent} is for the owner, and no owner is bound who could prove to be it",
-                hint="Bind one: decklog trust bind HANDLE CHANNEL",
+                f"only the owner may request {intent}, and no owner is registered",
+                hint="Register one: decklog trust bind HANDLE CHANNEL",
                 intent=intent.value,
             )
 
@@ -202,7 +202,7 @@ class Handler:
         budgets = "".join(f" {budget.whose}: {budget.said}." for budget in summary.budgets)
         return f"Spent today: {dollars(summary.spent_today)}{unknown}.{budgets}"
 
-    # What changes the work
+    # Intents that change the work
 
     def _pause(self, args: dict[str, Any]) -> str:
         task_id = self._task(args, "running")
@@ -214,7 +214,7 @@ class Handler:
         return f"Task {task.id} is {task.state}{' already' if task.already else ''}."
 
     def _task(self, args: dict[str, Any], state: str) -> str:
-        """Return the named task, that of the message, or the only one in a state."""
+        """Return the task that is named, the task of the message, or the only task in a state."""
         named = args.get("task") or self._message.task_id
         if named:
             return str(named)
@@ -222,7 +222,7 @@ class Handler:
         found = self._log.tasks.find(run_id, state=state, limit=3)  # type: ignore[arg-type]
         if len(found) != 1:
             count = f"{len(found)} tasks are" if found else "no task is"
-            raise Invalid(f"{count} {state}; say which is meant", hint=COMMANDS[Intent.PAUSE][1], field="task")
+            raise Invalid(f"{count} {state}; name one", hint=COMMANDS[Intent.PAUSE][1], field="task")
         return found[0].id
 
     def _feedback(self, _: dict[str, Any]) -> str:
@@ -249,7 +249,7 @@ class Handler:
     def _only_run(self) -> str:
         active = planned_runs(self._log, RunStatus.ACTIVE, 2)
         if len(active) != 1:
-            raise Invalid("which run is this for?", hint="Add --run RUN", field="run_id")
+            raise Invalid("name the run that this is for", hint="Add --run RUN", field="run_id")
         return active[0].id
 
     # Trust
@@ -264,27 +264,27 @@ class Handler:
         return "Dev mode is off."
 
     def _promote(self, args: dict[str, Any]) -> str:
-        return f"The tier is {self._signed('promote', self._reason(args), to_tier=args.get('to_tier')).tier} now."
+        return f"The tier is {self._apply_signed('promote', self._reason(args), to_tier=args.get('to_tier')).tier} now."
 
     def _start_self_edit(self, args: dict[str, Any]) -> str:
-        self._signed("dev-mode", self._reason(args), is_on=True)
+        self._apply_signed("dev-mode", self._reason(args), is_on=True)
         return "Dev mode is on until it is switched off: disable self-edit"
 
-    def _signed(self, change: str, reason: str, **terms: Any) -> Any:
-        """Propose a change of trust and sign it with the signature of the message, if there is one."""
+    def _apply_signed(self, change: str, reason: str, **terms: Any) -> Any:
+        """Propose a change of trust and apply it, with the message's signature if there is one."""
         proposal = self._log.trust.propose(change, reason, by=self._message.from_handle, **terms)  # type: ignore[arg-type]
         return self._log.trust.apply(proposal.statement)
 
     def _grant_once(self, args: dict[str, Any]) -> str:
-        return self._granted(args, uses=1)
+        return self._grant(args, uses=1)
 
     def _grant_for_session(self, args: dict[str, Any]) -> str:
-        return self._granted(args, valid_seconds=SESSION_SECONDS)
+        return self._grant(args, valid_seconds=SESSION_SECONDS)
 
-    def _granted(self, args: dict[str, Any], **how_long: Any) -> str:
+    def _grant(self, args: dict[str, Any], **how_long: Any) -> str:
         approval_id = args.get("approval")
         if not approval_id:
-            raise Invalid("which question is this a yes to?", hint="List them: decklog approvals find --state open", field="id")
+            raise Invalid("name the approval to grant", hint="List them: decklog approvals find --state open", field="id")
         rationale = self._reason(args)
         owner = self._log.trust.show()["owner"]
         granted = self._log.approvals.decide(str(approval_id), "granted", by=owner, rationale=rationale, **how_long)
@@ -293,10 +293,10 @@ class Handler:
     def _reason(self, args: dict[str, Any]) -> str:
         reason = str(args.get("reason") or "").strip()
         if not reason:
-            raise Conflict("say why: the reason is part of what the owner signs", hint="Such as: promote: WHY")
+            raise Conflict("a reason is required, as the owner signs it", hint="For example: promote: WHY")
         return reason
 
-    _HANDLERS: Mapping[Intent, Callable[["Handler", dict[str, Any]], str]] = {
+    _HANDLERS: Mapping[Intent, Callable[["IntentHandler", dict[str, Any]], str]] = {
         Intent.WHAT_TIER: _what_tier,
         Intent.SPEND_QUERY: _spend,
         Intent.PAUSE: _pause,
@@ -315,10 +315,10 @@ class Handler:
 
 @dataclass(frozen=True)
 class MessageOutcome:
-    """The outcome of a message: its state, its intent, and a refusal."""
+    """The outcome of a message: its state and intent, and the error if it was refused."""
 
     message: Message
-    understood: Understood
+    understood: UnderstoodIntent
     refusal: DecklogError | None = None
 
     def as_dict(self) -> dict[str, Any]:
@@ -332,29 +332,29 @@ class Conversation:
         self._log = log
         self._models = models
 
-    def hear(self, message: Message, *, proving: Proving = nullcontext, with_model: bool = True) -> MessageOutcome:
-        """Understand a message and act on it; an answered one is returned unchanged.
+    def handle(self, message: Message, *, signing: SignatureContext = nullcontext, with_model: bool = True) -> MessageOutcome:
+        """Classify a message and carry out its intent; an answered one is returned unchanged.
 
-        `proving` asks for the owner's signature, and is called only for an owner's order. A refused message stays in the inbox,
-        with the reason recorded.
+        `signing` asks for the owner's signature and is called only for the owner's intents. A refused message stays in the
+        inbox, and the reason is recorded.
         """
         if message.state is not MessageState.PENDING:
-            return MessageOutcome(message, Understood(intent=Intent.FREE_FORM, why=f"it is {message.state} already"))
-        understood = command_in(message.body) or self._guessed(message, with_model=with_model)
+            return MessageOutcome(message, UnderstoodIntent(intent=Intent.FREE_FORM, why=f"it is {message.state} already"))
+        understood = parse_command(message.body) or self._ask_model(message, with_model=with_model)
         self._record(message, understood)
         try:
-            return MessageOutcome(self._done(message, understood, proving), understood)
+            return MessageOutcome(self._carry_out(message, understood, signing), understood)
         except DecklogError as problem:
             if problem.retryable:
                 raise
             self._record(message, understood, problem)
             return MessageOutcome(self._log.inbox.get(message.id), understood, problem)
 
-    def _done(self, message: Message, understood: Understood, proving: Proving) -> Message:
-        handler = Handler(self._log, message, self._skills())
-        proof = proving() if understood.intent.is_for_the_owner and message.is_authorised else nullcontext()
-        # One transaction: after a crash an order is not carried out twice.
-        with proof, self._log.transaction():
+    def _carry_out(self, message: Message, understood: UnderstoodIntent, signing: SignatureContext) -> Message:
+        handler = IntentHandler(self._log, message, self._skills())
+        signature = signing() if understood.intent.is_for_the_owner and message.is_authorised else nullcontext()
+        # One transaction, so that a crash can't carry out a command twice.
+        with signature, self._log.transaction():
             answer = handler.act(understood)
             if answer is not None and understood.intent is not Intent.FEEDBACK:
                 self._log.inbox.answer(message.id, answer, by="decklog")
@@ -367,9 +367,9 @@ class Conversation:
 
     # Understanding by a model
 
-    def _guessed(self, message: Message, *, with_model: bool) -> Understood:
+    def _ask_model(self, message: Message, *, with_model: bool) -> UnderstoodIntent:
         if not with_model or not self._models.has(SITE):
-            return Understood(intent=Intent.FREE_FORM, why="it is no exact command, and no model was asked")
+            return UnderstoodIntent(intent=Intent.FREE_FORM, why="it is not an exact command, and no model was asked")
         title = " ".join(message.body.split())[:_LONGEST_TITLE]
         run_id = message.run_id or self._log.runs.start(f"Understand: {title}", key=f"message:{message.id}").id
         data = [("message", message.body)]
@@ -378,15 +378,15 @@ class Conversation:
         if message.run_id is None:
             self._log.runs.finish(run_id, status="completed", summary=answer.why or "understood")
         if answer.data is None:
-            return Understood(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
-        return from_answer(answer.data, answer.model or "a model")
+            return UnderstoodIntent(intent=Intent.FREE_FORM, by=answer.model or "nobody", why=answer.why)
+        return parse_guess(answer.data, answer.model or "a model")
 
-    def _record(self, message: Message, understood: Understood, problem: DecklogError | None = None) -> None:
+    def _record(self, message: Message, understood: UnderstoodIntent, problem: DecklogError | None = None) -> None:
         """Record the intent of a message before acting on it, or why it was refused."""
         refusal = {} if problem is None else {"refusal": problem.as_dict()}
         body = f"{message.id}: {understood.intent} by {understood.by}" if problem is None else f"{message.id}: {problem.message}"
         self._log.journal.append(
-            message.run_id or _DESK,
+            message.run_id or _NO_RUN_STREAM,
             body,
             kind=EntryKind.EVENT,
             subtype="message.understood" if problem is None else "message.refused",

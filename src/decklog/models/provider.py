@@ -7,9 +7,9 @@ from typing import Any, Protocol
 from decklog.models.composer import Prompt
 
 # Errors that may be over in a while.
-PASSING = ("quota", "overload")
+TRANSIENT = ("quota", "overload")
 # Outages: a lost login needs a person.
-OUTAGES = (*PASSING, "login")
+OUTAGES = (*TRANSIENT, "login")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The models in `decklog.toml`, and which of them answers which call. A call without a model is no error."""
+"""The models in `decklog.toml`, and the model of each call site. A call site may have none."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,13 +55,13 @@ def read(content: bytes) -> ModelSettings:
     for site, name in calls.items():
         if name not in models:
             raise Invalid(
-                f"the call {site} is for the model {name!r}, which is not described", hint=f"[models.{name}]", field=site
+                f"[calls] {site} names the model {name!r}, which is not defined", hint=f"Add [models.{name}].", field=site
             )
     return ModelSettings(models, calls, agents)
 
 
 def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, str]:
-    """Read names of calls whether their dots are quoted or make tables; a call that has others beneath it is `default` there."""
+    """Flatten the table of calls: dots in names may be quoted or make tables. `default` in a table is the call of its name."""
     found: dict[str, str] = {}
     for name, value in table.items():
         if isinstance(value, dict):
@@ -83,10 +83,10 @@ def _choice(name: str, given: Any, agents: Mapping[str, Description]) -> ModelCh
         described = agents.get(choice.agent) or describe(choice.agent, {"extends": choice.agent})
         if described.stream == "acp":
             raise Invalid(
-                f"model {name}: {choice.agent} speaks the Agent Client Protocol, in which an answer has no stated form",
-                hint="Name the program itself, such as claude-code or codex.",
+                f"model {name}: {choice.agent} uses the Agent Client Protocol, which can't request an answer of a given form",
+                hint="Name another program, such as claude-code or codex.",
                 field="agent",
             )
     if not 0 < choice.seconds <= 3600:
-        raise Invalid(f"model {name}: seconds is {choice.seconds!r}; it goes up to 3600", field="seconds")
+        raise Invalid(f"model {name}: seconds is {choice.seconds!r}; it must be above 0 and at most 3600", field="seconds")
     return choice

@@ -1,12 +1,11 @@
-"""Origins of lines. They belong to blobs, so history may be rewritten.
+"""Find who wrote each line. Origins belong to blobs, so rewriting history does not change them.
 
-1. A blob that an edit wrote first: lines that git's diff finds unchanged have the origin they had before the edit, all others
-   belong to the edit.
-2. Any other blob is compared with what it came from: the file in the commit below it, and what edits wrote to the file.
-   Unchanged lines have the origin that they have there.
-3. A line that was moved, copied, or removed and brought back is found by its text among the lines that edits brought to the
-   file, under any name that it had.
-4. Without evidence a line is unknown. Likeness and time are no evidence.
+1. Blobs that an edit wrote first: unchanged lines in git's diff keep their origin, all other lines belong to the edit.
+2. Other blobs are compared with their past: the file in the parent commits, and the contents that edits wrote to the file.
+   Unchanged lines keep the origin that they have there.
+3. Lines that were moved, copied or restored are found by their text among the lines that edits added to the file, under any
+   of its names.
+4. Without evidence a line is unknown. Similarity and time are not evidence.
 """
 
 import re
@@ -20,10 +19,10 @@ from decklog.log import Decklog
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.git_output import BlameEntry, LineDifference, LineHunk, parse_porcelain
 from decklog.provenance.history import CommitChanges
-from decklog.provenance.past import CommitGraph, PathLinks, PathPast, gone_paths, most_similar
+from decklog.provenance.past import CommitGraph, PathHistory, RelatedPaths, find_deleted_paths, find_most_similar
 from decklog.stores.provenance.edits import Edit
 
-# Git's own bound for moved lines. Without it any "}" would be taken for another one.
+# Git's own minimum for moved lines. Without it, every "}" would match.
 _LEAST_LETTERS = 20
 _LETTER = re.compile(rb"[0-9A-Za-z]")
 _MOST_EDITS = 200
@@ -31,36 +30,36 @@ _AT_ONCE = 50
 
 
 class RecordedLines:
-    """The lines that edits of some paths brought: their text is in the file after the edit, and was not in it before."""
+    """The lines that edits of some paths added: their text is in the file after the edit, but not before it."""
 
     def __init__(self, repo: GitRepository, edits: Sequence[Edit]) -> None:
         self._repo = repo
         self._edits = [edit for edit in edits if edit.new_blob is not None][-_MOST_EDITS:]
 
-    def writers(self, lines: Sequence[bytes], fresh: range, line: int, is_past: Callable[[Edit], bool]) -> Iterator[Edit]:
-        """Yield the edits that brought a line of a content, newest first. `fresh` is the block of new lines that it is in."""
-        for place, number in reversed(self._brought.get(lines[line - 1], ())):
-            if is_past(self._edits[place]) and self._letters(lines, fresh, line, (place, number)) >= _LEAST_LETTERS:
+    def find_writers(self, lines: Sequence[bytes], fresh: range, line: int, is_past: Callable[[Edit], bool]) -> Iterator[Edit]:
+        """Yield the edits that added a line of a content, newest first. `fresh` is its block of new lines."""
+        for place, number in reversed(self._added_lines.get(lines[line - 1], ())):
+            if is_past(self._edits[place]) and self._count_block_letters(lines, fresh, line, (place, number)) >= _LEAST_LETTERS:
                 yield self._edits[place]
 
-    def _letters(self, lines: Sequence[bytes], fresh: range, line: int, start: tuple[int, int]) -> int:
-        """Count the letters and digits of the block around a line that one edit brought as a block."""
+    def _count_block_letters(self, lines: Sequence[bytes], fresh: range, line: int, start: tuple[int, int]) -> int:
+        """Count the letters and digits of the block around a line that one edit added together."""
         place, number = start
-        count = _letters_of(lines[line - 1])
+        count = _count_letters(lines[line - 1])
         for step in (-1, 1):
             away = step
-            while line + away in fresh and (place, number + away) in self._brought.get(lines[line + away - 1], ()):
-                count += _letters_of(lines[line + away - 1])
+            while line + away in fresh and (place, number + away) in self._added_lines.get(lines[line + away - 1], ()):
+                count += _count_letters(lines[line + away - 1])
                 away += step
         return count
 
-    def has(self, text: bytes) -> bool:
-        """Return whether an edit brought a line of this text."""
-        return text in self._brought
+    def has_line(self, text: bytes) -> bool:
+        """Return whether an edit added a line with this text."""
+        return text in self._added_lines
 
     @cached_property
-    def _brought(self) -> dict[bytes, list[tuple[int, int]]]:
-        """The edit and the line number of each line that an edit brought, by text."""
+    def _added_lines(self) -> dict[bytes, list[tuple[int, int]]]:
+        """The edit and the line number of each added line, by text."""
         found: dict[bytes, list[tuple[int, int]]] = {}
         for start in range(0, len(self._edits), _AT_ONCE):
             edits = self._edits[start : start + _AT_ONCE]
@@ -77,7 +76,7 @@ class RecordedLines:
         return found
 
 
-def _letters_of(text: bytes) -> int:
+def _count_letters(text: bytes) -> int:
     return len(_LETTER.findall(text))
 
 
@@ -97,7 +96,7 @@ class Origin:
     person: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the origin as plain JSON values, without what is empty."""
+        """Return the origin as JSON values, without empty ones."""
         found: dict[str, Any] = {"kind": self.kind}
         if self.sessions:
             found["sessions"] = list(self.sessions)
@@ -128,7 +127,7 @@ class LineRange:
 
 @dataclass(frozen=True)
 class _Content:
-    """A blob at a path, and what it may have come from: the commits below it, and edits before one of them."""
+    """A blob at a path and its possible sources: its parent commits, and the edits before `before`."""
 
     blob: str
     path: str
@@ -140,7 +139,7 @@ class _Content:
 
 
 class Attribution:
-    """Finds origins of lines in one repository. `missing` counts lines that are unknown because objects are gone."""
+    """Finds the origins of lines in one repository. `missing` counts lines whose objects are gone."""
 
     def __init__(self, repo: GitRepository, log: Decklog) -> None:
         self._repo = repo
@@ -150,7 +149,7 @@ class Attribution:
         self._blobs: dict[tuple[str, str], str | None] = {}
         self._by_blob: dict[str, Edit | None] = {}
         self._paths_by_blob = lru_cache(maxsize=8)(self._load_paths_by_blob)
-        # What `take` has read of commits: the hunks between two blobs, and the former paths of renamed files.
+        # What `add_commit` has read of commits: the hunks between two blobs, and the former paths of renamed files.
         self._hunks: dict[tuple[str, str], list[LineHunk]] = {}
         self._renames: dict[str, dict[str, str]] = {}
         self._renames_between = lru_cache(maxsize=4096)(repo.renames)
@@ -165,15 +164,15 @@ class Attribution:
         self._lines: dict[str, list[bytes]] = {}
         self._looked_up: set[str] = set()
         self._recorded = lru_cache(maxsize=256)(self._load_recorded)
-        # The contents and lines that are asked for, outermost first, and how far out a question that was met again is.
+        # The running lookups with their depth, and the smallest depth that a nested lookup has reached again.
         self._under_way: dict[tuple[_Content, int], int] = {}
         self._outermost = _NONE_MET
         self._known: dict[tuple[_Content, int], Origin | None] = {}
 
-    # What may be asked
+    # Lookups
 
     def prefetch(self, files: Iterable[tuple[str, str]]) -> None:
-        """Look many files of commits up at once, with the files of the commits before them."""
+        """Look up many files of commits and of their parents at once."""
         self._look_up([(f"{commit}{up}", path) for commit, path in dict.fromkeys(files) for up in ("", "^")])
 
     def _look_up(self, files: Sequence[tuple[str, str]]) -> None:
@@ -183,12 +182,12 @@ class Attribution:
         self._remember(dict(zip(wanted, found, strict=True)))
 
     def _remember(self, files: dict[tuple[str, str], str | None]) -> None:
-        """Remember the blobs of files of commits, and look up at once the edits that wrote them."""
+        """Remember the blobs of files of commits, and look up their edits at once."""
         self._blobs.update(files)
         self.look_up_edits(blob for blob in files.values() if blob is not None)
 
     def look_up_edits(self, blobs: Iterable[str]) -> None:
-        """Look up at once the edits that wrote some blobs first."""
+        """Look up the edits that first wrote some blobs, at once."""
         wanted = [blob for blob in dict.fromkeys(blobs) if blob not in self._by_blob]
         self._by_blob.update(dict.fromkeys(wanted))
         for edit in reversed(self._log.edits.of_blobs(wanted)):
@@ -196,8 +195,8 @@ class Attribution:
                 self._by_blob[edit.new_blob] = edit
         self._looked_up.update(blob for blob in wanted if self._by_blob[blob] is None)
 
-    def take(self, commit: CommitChanges) -> None:
-        """Remember what `git log` has read of a commit, so that git is not asked again."""
+    def add_commit(self, commit: CommitChanges) -> None:
+        """Remember the changes of a commit, so that git is not called for them again."""
         has_one_parent = len(commit.parents) == 1
         if has_one_parent:
             self._renames[commit.commit] = {file.path: file.old_path for file in commit.files if file.path != file.old_path}
@@ -210,11 +209,8 @@ class Attribution:
             if file.old_blob is not None and file.blob is not None:
                 self._hunks[file.old_blob, file.blob] = file.hunks
 
-    def in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin:
-        """Return the origin of a line that came with a commit, as git blame found it: the commit's parents don't have it.
-
-        A text that is given need not be read from git.
-        """
+    def find_in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin:
+        """Return the origin of a line that a commit added according to git blame. With `text` the line is not read from git."""
         return self._in_commit(commit, path, line, text) or UNKNOWN
 
     def _in_commit(self, commit: str, path: str, line: int, text: bytes | None = None) -> Origin | None:
@@ -226,7 +222,7 @@ class Attribution:
                 self._texts[blob, line] = text
             edit, below = self.edit_of_blob(blob), self._blob_at(f"{commit}^", path)
             if edit is not None and edit.old_blob == below:
-                return origin_of_edit(edit)
+                return edit_origin(edit)
             if edit is None and below is not None and not self.has_edits(path):
                 return UNKNOWN
             return self._line(_Content(blob, path, self._graph.parents_of(commit), commit), line)
@@ -234,13 +230,13 @@ class Attribution:
             self.missing += 1
             return UNKNOWN
 
-    def in_worktree(self, blob: str, path: str, head: str | None, line: int) -> Origin:
-        """Return the origin of a line of a file that is not committed."""
+    def find_in_worktree(self, blob: str, path: str, head: str | None, line: int) -> Origin:
+        """Return the origin of a line of an uncommitted file."""
         return self._safe_line(_Content(blob, path, (head,) if head else ()), line) or UNKNOWN
 
     def has_edits(self, path: str) -> bool:
-        """Return whether an edit of a file is recorded, under any name that it had."""
-        return bool(self._edits_of_path(path)) or any(map(self._edits_of_path, self._links.of(path)))
+        """Return whether an edit of a file is recorded under any of its names."""
+        return bool(self._edits_of_path(path)) or any(map(self._edits_of_path, self._links.others(path)))
 
     def _blob_at(self, commit: str, path: str) -> str | None:
         key = (commit, path)
@@ -258,7 +254,7 @@ class Attribution:
             return UNKNOWN
 
     def _line(self, content: _Content, line: int) -> Origin | None:
-        """Return the origin of a line; None where the question leads back to itself, which is no evidence."""
+        """Return the origin of a line; None if its lookup leads back to itself, which is not evidence."""
         key = (content, line)
         if key in self._known:
             return self._known[key]
@@ -271,7 +267,7 @@ class Attribution:
         finally:
             del self._under_way[key]
         if found or self._outermost >= depth:
-            # Otherwise the answer may be another one where the question further out is not under way.
+            # Otherwise the result depends on an outer lookup that is still running.
             self._known[key] = found
         if self._outermost >= depth:
             self._outermost = _NONE_MET
@@ -290,17 +286,17 @@ class Attribution:
         return UNKNOWN
 
     def _in_edit(self, edit: Edit, line: int) -> Origin | None:
-        """Return the origin of a line of what an edit wrote."""
+        """Return the origin of a line in a blob that an edit wrote."""
         assert edit.new_blob is not None
         if edit.old_blob is not None:
             old = self.difference(edit.old_blob, edit.new_blob).old_line(line)
             if old is not None:
                 parents = (edit.head,) if edit.head else ()
                 return self._safe_line(_Content(edit.old_blob, edit.old_path or edit.path, parents, before=edit.id), old)
-        return origin_of_edit(edit)
+        return edit_origin(edit)
 
     def _in_parents(self, content: _Content, line: int) -> Origin | None:
-        """Return the origin of a line that is unchanged from the commit below; None for one that is not in it."""
+        """Return the origin of a line that is unchanged from a parent commit; None if the parents don't have it."""
         for parent, path, blob in self._below(content):
             if blob is None:
                 continue
@@ -345,7 +341,7 @@ class Attribution:
     def _in_recorded(self, content: _Content, line: int) -> Origin | None:
         """Return the origin of a line by its text among the lines that edits brought; None if several brought it."""
         names = dict.fromkeys((content.path, *(path for _, path, _ in self._below(content))))
-        paths = tuple(dict.fromkeys(path for name in names for path in (name, *self._links.of(name))))
+        paths = tuple(dict.fromkeys(path for name in names for path in (name, *self._links.others(name))))
         pasts = [self._past(path) for path in paths]
         later = [past.made_after(content.commit) for past in pasts]
 
@@ -354,13 +350,13 @@ class Attribution:
             return is_before and not any(past.is_in(edit, bits) for past, bits in zip(pasts, later, strict=True))
 
         recorded, text = self._recorded(paths), self._texts.get((content.blob, line))
-        if text is not None and not recorded.has(text):
+        if text is not None and not recorded.has_line(text):
             return None
         lines = self._lines_of(content.blob)
-        if not recorded.has(lines[line - 1]):
+        if not recorded.has_line(lines[line - 1]):
             return None
-        writers = recorded.writers(lines, self._fresh(content, line), line, is_past)
-        origins = list(map(origin_of_edit, writers))
+        writers = recorded.find_writers(lines, self._fresh(content, line), line, is_past)
+        origins = list(map(edit_origin, writers))
         return origins[0] if len({(frozenset(one.sessions), one.person) for one in origins}) == 1 else None
 
     def _fresh(self, content: _Content, line: int) -> range:
@@ -399,7 +395,7 @@ class Attribution:
             known = self._renamed(parent, content.commit).get(content.path)
         else:
             known = next(iter(self._paths_by_blob(parent).get(content.blob, ())), None)
-        return known or most_similar(self._repo, self._former_contents(parent, content), content.blob)
+        return known or find_most_similar(self._repo, self._former_contents(parent, content), content.blob)
 
     def _former_contents(self, parent: str, content: _Content) -> list[tuple[str, str]]:
         """Return the paths and contents that a file may have had before it came to a path that is new."""
@@ -410,7 +406,7 @@ class Attribution:
             paths = [path for path, _ in newest if "\n" not in path]
             committed = self._repo.existing([f"{parent}:{path}" for path in paths]) if paths else []
             return [*newest, *((path, blob) for path, blob in zip(paths, committed, strict=True) if blob is not None)]
-        gone = gone_paths(self._repo, parent, content.commit)
+        gone = find_deleted_paths(self._repo, parent, content.commit)
         if content.commit is not None and not any(map(self.has_edits, (content.path, *gone))):
             return []
         self._look_up([(parent, path) for path in gone])
@@ -422,9 +418,11 @@ class Attribution:
         return found
 
     @cached_property
-    def _links(self) -> PathLinks:
+    def _links(self) -> RelatedPaths:
         moves = [(old, new) for repository, old, new in self._log.edits.moves() if self._is_ours(repository)]
-        return PathLinks(self._repo, moves, [head for repository, head in self._log.edits.heads() if self._is_ours(repository)])
+        return RelatedPaths(
+            self._repo, moves, [head for repository, head in self._log.edits.heads() if self._is_ours(repository)]
+        )
 
     def _lines_of(self, blob: str) -> list[bytes]:
         if blob not in self._lines:
@@ -443,12 +441,12 @@ class Attribution:
     def _load_path(self, path: str) -> tuple[Edit, ...]:
         return tuple(edit for edit in self._log.edits.of_path(path) if self._is_ours(edit.repository))
 
-    def _load_past(self, path: str) -> PathPast:
+    def _load_past(self, path: str) -> PathHistory:
         edits = self._edits_of_path(path)
-        return PathPast(self._repo, self._graph, path, edits, self.edit_of_blob, self._blob_at, self._remember, self.prefetch)
+        return PathHistory(self._repo, self._graph, path, edits, self.edit_of_blob, self._blob_at, self._remember, self.prefetch)
 
     def edit_of_blob(self, blob: str) -> Edit | None:
-        """Return the edit that wrote a blob first: who wrote the same later repeated it."""
+        """Return the edit that first wrote a blob; later edits with the same content repeated it."""
         self.look_up_edits([blob])
         return self._by_blob[blob]
 
@@ -476,7 +474,7 @@ class Attribution:
         return found
 
 
-def origin_of_edit(edit: Edit) -> Origin:
+def edit_origin(edit: Edit) -> Origin:
     """Return the origin of the lines that an edit wrote."""
     if edit.person is not None:
         return Origin("person", (), (edit.id,), edit.person)
@@ -484,7 +482,7 @@ def origin_of_edit(edit: Edit) -> Origin:
     return Origin("mixed" if edit.mixed_with else "agent", sessions, (edit.id,))
 
 
-def ranges_of(origins: "dict[int, Origin]") -> list[LineRange]:
+def group_ranges(origins: "dict[int, Origin]") -> list[LineRange]:
     """Join neighbouring lines of the same origin."""
     found: list[LineRange] = []
     for line in sorted(origins):

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from decklog.log import Decklog
-from decklog.provenance.attribution import UNCOMMITTED, UNKNOWN, Attribution, Origin, ranges_of
+from decklog.provenance.attribution import UNCOMMITTED, UNKNOWN, Attribution, Origin, group_ranges
 from decklog.provenance.git import GitRepository
 from decklog.provenance.git_output import BlameEntry, parse_porcelain
 
@@ -44,18 +44,18 @@ def blame_file(
     entries = list(parse_porcelain(repo.call(*words, *([rev] if rev else []), "--", path)))
     origins = _OriginCache(repo, log)
     origins.prefetch(entries)
-    found = [_blamed(entry, origins.of(entry, path)) for entry in entries]
-    origins.keep()
+    found = [_build_line(entry, origins.find(entry, path)) for entry in entries]
+    origins.save()
     return found
 
 
-def _blamed(entry: BlameEntry, origin: Origin) -> BlamedLine:
+def _build_line(entry: BlameEntry, origin: Origin) -> BlamedLine:
     text = entry.text.decode(errors="replace")
     return BlamedLine(entry.commit, entry.path, entry.line, entry.final_line, text, origin, entry.facts)
 
 
 class _OriginCache:
-    """Looks origins up, first among those that the log has kept."""
+    """Looks up origins, first among those stored in the log."""
 
     def __init__(self, repo: GitRepository, log: Decklog) -> None:
         self._repo = repo
@@ -65,21 +65,21 @@ class _OriginCache:
         self._worktree = cache(self._read_worktree)
         self._new: set[tuple[str, str]] = set()
 
-    def of(self, entry: BlameEntry, path: str) -> Origin:
-        """Return the origin of a line of git blame's."""
+    def find(self, entry: BlameEntry, path: str) -> Origin:
+        """Return the origin of a line of `git blame`."""
         if entry.commit == UNCOMMITTED:
             return self._uncommitted(path, entry.final_line)
         key = (entry.commit, entry.path)
         known = self._kept.setdefault(key, {})
         if entry.line not in known:
             missing = self._attribution.missing
-            known[entry.line] = self._attribution.in_commit(*key, entry.line, entry.text)
+            known[entry.line] = self._attribution.find_in_commit(*key, entry.line, entry.text)
             if self._attribution.missing == missing:
                 self._new.add(key)
         return known[entry.line]
 
     def prefetch(self, entries: list[BlameEntry]) -> None:
-        """Load what is kept of some lines, and look up at once what is not."""
+        """Load the stored origins of some lines, and prepare the lookup of all others."""
         for path in dict.fromkeys(entry.path for entry in entries):
             for commit, ranges in self._log.edits.origins(self._repo.identity, path).items():
                 self._kept[commit, path] = _read_ranges(ranges)
@@ -90,15 +90,15 @@ class _OriginCache:
         if not os.path.isfile(os.path.join(self._repo.top, path)):
             return UNKNOWN
         blob, head = self._worktree(path)
-        return self._attribution.in_worktree(blob, path, head, line)
+        return self._attribution.find_in_worktree(blob, path, head, line)
 
     def _read_worktree(self, path: str) -> tuple[str, str | None]:
         return self._repo.text("hash-object", "-w", "--", path), self._repo.resolve("HEAD^{commit}")
 
-    def keep(self) -> None:
-        """Keep what was computed, unless the log can only be read."""
+    def save(self) -> None:
+        """Store the computed origins, unless the log is read-only."""
         if self._new and not self._log.db.read_only:
-            found = {key: _written_ranges(self._kept[key]) for key in self._new}
+            found = {key: _ranges_as_data(self._kept[key]) for key in self._new}
             self._log.edits.keep_origins(self._repo.identity, found)
 
 
@@ -107,5 +107,5 @@ def _read_ranges(kept: list[Any]) -> dict[int, Origin]:
     return {line: origin for start, end, origin in found for line in range(start, end + 1)}
 
 
-def _written_ranges(origins: dict[int, Origin]) -> list[Any]:
-    return [[one.start, one.end, one.origin.as_dict()] for one in ranges_of(origins)]
+def _ranges_as_data(origins: dict[int, Origin]) -> list[Any]:
+    return [[one.start, one.end, one.origin.as_dict()] for one in group_ranges(origins)]

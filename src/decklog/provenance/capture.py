@@ -1,7 +1,7 @@
-"""Capture of edits around tool calls. Objects are written first; the caller records what is returned here.
+"""Capture edits around tool calls. Objects are stored here; the caller records the returned edits.
 
-An edit is recorded only for content that git did not have before: what was there already was restored, merged or copied, and
-the call did not write it.
+An edit is captured only if git did not have its content before. Other content was restored, merged or copied, so the call did
+not write it.
 """
 
 import fcntl
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     Line = dict[str, Any]
 
 _FILE = "calls"
-# Names every call of a session: its turn has ended.
+# Stands for every call of a session whose turn has ended.
 ALL = "*"
 
 
-class CallsUnderWay:
-    """A file of lines in the order of events: a call begins (`begin`), a call ends (`end`).
+class OpenCalls:
+    """The file that lists the begin and the end of calls, one line for each event in order.
 
-    A line has the session, and the paths that the call may change or has changed; None means any path.
+    A line has the session and the paths that the call may change or has changed; None means any path.
     """
 
     def __init__(self, state: str) -> None:
@@ -36,7 +36,7 @@ class CallsUnderWay:
 
     @contextmanager
     def locked(self) -> "Iterator[list[Line]]":
-        """Hold the file, and write the lines back that the block leaves."""
+        """Lock the file, yield its lines, and write them back after the block."""
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         descriptor = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
         with open(descriptor, "r+", encoding="utf-8") as file:
@@ -44,7 +44,7 @@ class CallsUnderWay:
             text = file.read()
             lines = [line for line in map(_read, text.splitlines()) if line]
             yield lines
-            written = "".join(json.dumps(line) + "\n" for line in _needed(lines))
+            written = "".join(json.dumps(line) + "\n" for line in _drop_finished(lines))
             if written != text:
                 file.seek(0)
                 file.write(written)
@@ -62,19 +62,19 @@ class CallsUnderWay:
 
 
 class CallOverlap:
-    """What other calls did while one call was under way."""
+    """The changes by other calls while one call was running."""
 
     def __init__(self, lines: "list[Line]", session: str, call: str) -> None:
         starts = [place for place, line in enumerate(lines) if line.get("begin") == call and line["session"] == session]
-        self.begun: Line | None = lines[starts[-1]] if starts else None
-        # What a path became meanwhile, by calls that were captured.
+        self.start_line: Line | None = lines[starts[-1]] if starts else None
+        # The blob of each path that captured calls changed meanwhile.
         self.blobs: dict[str, str] = {}
         self._paths: dict[str, set[str]] = {}
         self._any_path: set[str] = set()
         if starts:
-            self._look(lines, starts[-1])
+            self._collect(lines, starts[-1])
 
-    def _look(self, lines: "list[Line]", start: int) -> None:
+    def _collect(self, lines: "list[Line]", start: int) -> None:
         open_then = [line for line in _open(lines[:start]) if not _is_gone(line)]
         ended = [line for line in lines[start + 1 :] if "end" in line]
         for line in ended:
@@ -88,19 +88,19 @@ class CallOverlap:
                 self._paths.setdefault(line["session"], set()).update(line["paths"])
 
     def sessions(self, path: str) -> list[str]:
-        """Return the other sessions that may have changed a path meanwhile."""
-        assert self.begun is not None
+        """Return the other sessions that may have changed a path during the call."""
+        assert self.start_line is not None
         named = {session for session, paths in self._paths.items() if path in paths}
-        return sorted((named | self._any_path) - {self.begun["session"]})
+        return sorted((named | self._any_path) - {self.start_line["session"]})
 
 
-def is_shell_under_way(lines: "list[Line]", session: str) -> bool:
-    """Return whether a call of a session that may change any file has not ended."""
+def has_open_shell_call(lines: "list[Line]", session: str) -> bool:
+    """Return whether a session has an open call that may change any file."""
     return any(line["session"] == session and line["paths"] is None for line in _open(lines))
 
 
 def _open(lines: "list[Line]") -> "list[Line]":
-    """Return the calls that have begun and not ended."""
+    """Return the calls that have start_line and not ended."""
     found: list[Line] = []
     for line in lines:
         if "begin" in line:
@@ -110,8 +110,8 @@ def _open(lines: "list[Line]") -> "list[Line]":
     return found
 
 
-def _needed(lines: "list[Line]") -> "list[Line]":
-    """Leave out what no call under way can ask for: all that is before the oldest of them."""
+def _drop_finished(lines: "list[Line]") -> "list[Line]":
+    """Drop the lines before the oldest open call, which no call needs."""
     waiting = [line for line in _open(lines) if not _is_gone(line)]
     return lines[lines.index(waiting[0]) :] if waiting else []
 
@@ -125,12 +125,12 @@ def _read(text: str) -> "Line | None":
 
 
 def _is_gone(line: "Line") -> bool:
-    """Return whether the program that made a call has surely ended."""
+    """Return whether the program of a call is known to have ended."""
     process = line.get("process")
     return isinstance(process, str) and Identity.from_text(process).is_alive() is False
 
 
-# Longer files, and more files than these around one call, are left out.
+# Larger files are skipped, and so are calls that change more files.
 MOST_BYTES = 5 * 1024 * 1024
 MOST_FILES = 2000
 _TOO_LARGE, _TOO_MANY = f"larger than {MOST_BYTES // 1024**2} MiB", f"more than {MOST_FILES} changed files"
@@ -145,23 +145,23 @@ class Capture:
         self._repo = repo
         self._session = session
         self._process = process
-        self._calls = CallsUnderWay(repo.state)
+        self._calls = OpenCalls(repo.state)
         self._skipped: dict[str, str] = {}
 
     # Around a tool call
 
     def begin(self, call: str, target: FileCall | None, stated: dict[str, list[tuple[bytes, bytes]]] | None = None) -> None:
-        """Store what a call may change, before it does; without a target it may change any file.
+        """Store the files that a call may change, before it does. Without a target it may change any file.
 
-        `stated` has the texts that the call replaces in each path. It is needed where the call may have changed files already.
+        `stated` has the replaced texts of each path. It is needed if the call may have changed files already.
         """
         line: dict[str, Any] = {"begin": call, "session": self._session, "paths": None, "head": self._repo.head()}
         if self._process is not None:
             line["process"] = self._process
         if target is None:
             with self._calls.locked() as lines:
-                # A call that is under way compares with the index as it was before that.
-                is_fresh = not is_shell_under_way(lines, self._session)
+                # Other open calls compare with the index from before them.
+                is_fresh = not has_open_shell_call(lines, self._session)
             if is_fresh:
                 self._refresh()
             line["git"] = git_state(self._repo)
@@ -170,61 +170,61 @@ class Capture:
             ignored = self._ignored(paths)
             self._skipped.update(dict.fromkeys(ignored, _IGNORED))
             paths = [path for path in paths if path not in ignored]
-            changed = self._changed_already(paths, stated) if stated else {}
+            changed = self._find_earlier_changes(paths, stated) if stated else {}
             rest = [path for path in paths if path not in changed]
             line["paths"], line["blobs"] = paths, {**changed, **self._store(rest)}
         line["skipped"] = self._skipped
         self._calls.begin(line)
 
     def end(self, call: str, target: FileCall | None) -> dict[str, Any] | None:
-        """Return the edits of a call that has ended, with their objects stored; None if it changed nothing."""
+        """Store and return the edits of a call that has ended; None if it changed nothing."""
         with self._calls.locked() as lines:
             overlap = CallOverlap(lines, self._session, call)
             edits: list[dict[str, Any]] = []
-            if overlap.begun is not None:
-                self._skipped.update(overlap.begun.get("skipped") or {})
-                edits = self._of_shell(overlap) if target is None else self._of_tool(overlap, target)
+            if overlap.start_line is not None:
+                self._skipped.update(overlap.start_line.get("skipped") or {})
+                edits = self._find_shell_edits(overlap) if target is None else self._find_tool_edits(overlap, target)
             blobs = {edit["path"]: edit.get("new") for edit in edits}
             lines.append({"end": call, "session": self._session, "paths": [], "blobs": blobs})
-        if overlap.begun is None or not (edits or self._skipped):
+        if overlap.start_line is None or not (edits or self._skipped):
             return None
-        return {**self._place(overlap.begun.get("head")), "edits": edits, "skipped": self._skipped}
+        return {**self._place(overlap.start_line.get("head")), "edits": edits, "skipped": self._skipped}
 
     def forget(self, call: str) -> None:
-        """Forget that a call began: it begins later, or not at all."""
+        """Forget a call that did not start."""
         with self._calls.locked() as lines:
             lines.append({"end": call, "session": self._session, "paths": []})
 
     def end_turn(self) -> None:
-        """Forget calls of this session of which no end was reported."""
+        """Forget the calls of this session whose end was not reported."""
         self._calls.end_all(self._session)
 
     def _place(self, head: str | None) -> dict[str, Any]:
-        self._repo.keep_identity()
+        self._repo.save_identity()
         return {"repository": self._repo.identity, "top": self._repo.top, "head": head}
 
     # Tools that name their files
 
-    def _of_tool(self, overlap: CallOverlap, target: FileCall) -> list[dict[str, Any]]:
-        assert overlap.begun is not None
-        olds = overlap.begun.get("blobs") or {}
+    def _find_tool_edits(self, overlap: CallOverlap, target: FileCall) -> list[dict[str, Any]]:
+        assert overlap.start_line is not None
+        olds = overlap.start_line.get("blobs") or {}
         paths = [path for path in olds if self._is_captured(path)]
         with NewObjects(self._repo) as objects:
-            edits = self._differing({path: overlap.blobs.get(path) or olds[path] for path in paths}, overlap, objects)
+            edits = self._find_changes({path: overlap.blobs.get(path) or olds[path] for path in paths}, overlap, objects)
             for edit in edits:
                 if target.has_content and edit["new"] and edit["path"] not in overlap.blobs:
-                    edit["new"] = self._written(edit, target, objects)
+                    edit["new"] = self._find_written_blob(edit, target, objects)
             kept = self._new_content(edits, objects)
-        return [_compact(edit | self._moved(edit, target, olds)) for edit in kept]
+        return [_compact(edit | self._find_move(edit, target, olds)) for edit in kept]
 
-    def _differing(self, olds: Mapping[str, str | None], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
-        """Return the files that no longer hold what they held before."""
-        news = objects.of_files([path for path in olds if os.path.isfile(os.path.join(self._repo.top, path))])
+    def _find_changes(self, olds: Mapping[str, str | None], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
+        """Return an edit for each file whose content has changed."""
+        news = objects.write_files([path for path in olds if os.path.isfile(os.path.join(self._repo.top, path))])
         changed = [path for path, old in olds.items() if old != news.get(path)]
         return [{"path": path, "old": olds[path], "new": news.get(path), "mixed": overlap.sessions(path)} for path in changed]
 
-    def _moved(self, edit: dict[str, Any], target: FileCall, olds: dict[str, Any]) -> dict[str, Any]:
-        """Return where a file came from that a tool moved."""
+    def _find_move(self, edit: dict[str, Any], target: FileCall, olds: dict[str, Any]) -> dict[str, Any]:
+        """Return the former path and blob of a file that the tool moved."""
         former = target.renamed.get(edit["path"])
         return {"old_path": former, "old": olds[former]} if former and not edit["old"] and olds.get(former) else {}
 
@@ -236,41 +236,41 @@ class Capture:
             objects.keep(blob)
         return found
 
-    def _written(self, edit: dict[str, Any], target: FileCall, objects: NewObjects) -> str:
-        """Return the content that the tool wrote. Where the file holds another, the rest is not the tool's."""
+    def _find_written_blob(self, edit: dict[str, Any], target: FileCall, objects: NewObjects) -> str:
+        """Return the blob that the tool wrote. If the file differs from it, someone else made the difference."""
         before = self._repo.call("cat-file", "blob", edit["old"]) if edit["old"] and target.needs_former else b""
         expected = expected_content(before, target)
         with open(os.path.join(self._repo.top, edit["path"]), "rb") as file:
             is_as_expected = expected is None or file.read() == expected
-        return str(edit["new"]) if is_as_expected else objects.of_text(edit["path"], expected or b"")
+        return str(edit["new"]) if is_as_expected else objects.write_text(edit["path"], expected or b"")
 
-    def _changed_already(self, paths: Sequence[str], stated: dict[str, list[tuple[bytes, bytes]]]) -> dict[str, str | None]:
+    def _find_earlier_changes(self, paths: Sequence[str], stated: dict[str, list[tuple[bytes, bytes]]]) -> dict[str, str | None]:
         """Return the former blobs of files that a call has changed already.
 
-        The private index has what a file held last. If that with the stated changes is exactly what the file holds, nobody else
-        changed it.
+        The private index has the last known content. If the stated changes turn it into exactly the current content, only the
+        call changed the file.
         """
         present = [path for path in paths if path in stated and os.path.isfile(os.path.join(self._repo.top, path))]
         if not present or not os.path.exists(self._index):
             return {}
         olds, found = self._indexed(present), dict[str, str | None]()
         with NewObjects(self._repo) as objects:
-            for path, blob in objects.of_files(present).items():
+            for path, blob in objects.write_files(present).items():
                 old = olds.get(path)
                 if blob == old or not objects.is_new(blob):
                     continue
                 after = stated_content(self._repo.call("cat-file", "blob", old) if old else b"", stated[path])
-                if after is not None and objects.of_text(path, after) == blob:
+                if after is not None and objects.write_text(path, after) == blob:
                     found[path] = old
         return found
 
-    def note(self, paths: Sequence[str]) -> None:
-        """Bring files of the private index to what the worktree holds."""
+    def update_index(self, paths: Sequence[str]) -> None:
+        """Update files of the private index from the worktree."""
         if os.path.exists(self._index):
             self._update(paths)
 
     def _is_captured(self, path: str) -> bool:
-        """Return whether a file is one that is captured: a regular one, not too large, or none yet."""
+        """Return whether a path can be captured: a missing file, or a regular one that is not too large."""
         whole = os.path.join(self._repo.top, path)
         if os.path.islink(whole) or os.path.isdir(whole):
             return False
@@ -286,26 +286,26 @@ class Capture:
         words = ("check-ignore", "-z", "--stdin")
         out = self._repo.call(*words, "--no-index", given=given, accepted=(0, 1))
         if out:
-            # A tracked file is never ignored. The index is large, so it is read only if a rule applies.
+            # Tracked files are never ignored. The index is large, so it is read only if a rule matches.
             out = self._repo.call(*words, given=given, accepted=(0, 1))
         return {os.fsdecode(path) for path in out.split(b"\0") if path}
 
     def _store(self, paths: Sequence[str]) -> dict[str, str | None]:
-        """Store files as they are, and return their blobs; None for a file that is not there."""
+        """Store files and return their blobs; None for a missing file."""
         present = [path for path in paths if os.path.isfile(os.path.join(self._repo.top, path))]
         blobs = dict(zip(present, self._repo.hash_files(present), strict=True))
         return {path: blobs.get(path) for path in paths}
 
     # Commands, which may change any file
 
-    def _of_shell(self, overlap: CallOverlap) -> list[dict[str, Any]]:
+    def _find_shell_edits(self, overlap: CallOverlap) -> list[dict[str, Any]]:
         changed = self._changed()
         if changed is None:
             self._skipped["*"] = _TOO_MANY
             return []
         files = [path for path in changed if not os.path.islink(os.path.join(self._repo.top, path))]
         with NewObjects(self._repo) as objects:
-            edits = self._differing({path: overlap.blobs.get(path) or changed[path] for path in files}, overlap, objects)
+            edits = self._find_changes({path: overlap.blobs.get(path) or changed[path] for path in files}, overlap, objects)
             found = self._without_git(self._new_content(edits, objects), overlap, objects)
         renamed = self._renames(edits, found)
         self._update(list(changed))
@@ -313,8 +313,8 @@ class Capture:
 
     def _without_git(self, edits: list[dict[str, Any]], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
         """Return what a command changed and committed, without what git brought into its files."""
-        assert overlap.begun is not None
-        state, head = overlap.begun.get("git"), overlap.begun.get("head")
+        assert overlap.start_line is not None
+        state, head = overlap.start_line.get("git"), overlap.start_line.get("head")
         if state is None or not CommandWithGit.is_used(self._repo, state, head):
             return edits
         # Other calls may have written files meanwhile.
@@ -402,7 +402,7 @@ class Capture:
     # Snapshots
 
     def snapshot(self, moment: str, turn: str | None = None) -> dict[str, Any]:
-        """Store the worktree as a commit, and return what is recorded of it."""
+        """Store the worktree as a commit, and return its record."""
         self._refresh()
         tree = self._repo.call("write-tree", index=self._index).decode().strip()
         head = self._repo.head()
@@ -426,5 +426,5 @@ def _read_status(out: str) -> Iterator[tuple[str, str | None]]:
 
 
 def _compact(edit: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what is empty."""
+    """Remove empty values."""
     return {name: value for name, value in edit.items() if value}

@@ -177,7 +177,7 @@ class CommandWithGit:
         return found
 
     def _keep(self, text: bytes) -> str:
-        blob = self.objects.of_text(None, text)
+        blob = self.objects.write_text(None, text)
         if self.objects.is_new(blob):
             self.objects.keep(blob)
         return blob

@@ -132,12 +132,12 @@ class GitRepository:
         try:
             named = _line_of(os.path.join(self.git_dir, "HEAD"))
             if named.startswith("ref: "):
-                named = self._named_by(named.removeprefix("ref: "))
+                named = self._read_ref(named.removeprefix("ref: "))
         except OSError:
             named = ""
         return named if _HASH.fullmatch(named) else self.resolve("HEAD^{commit}")
 
-    def _named_by(self, ref: str) -> str:
+    def _read_ref(self, ref: str) -> str:
         """Return what a ref names, by its file or among the packed refs."""
         try:
             return _line_of(os.path.join(self.common_dir, ref))
@@ -149,7 +149,7 @@ class GitRepository:
     def identity(self) -> str:
         """The first commit of the checked out history; it is the same in all clones. Without a commit, the folder's digest."""
         try:
-            return _line_of(self._kept_identity)
+            return _line_of(self._read_identity)
         except OSError:
             pass
         found = self.text("rev-list", "--first-parent", "--max-parents=0", "HEAD", "--", accepted=(0, 128)).split()
@@ -160,17 +160,17 @@ class GitRepository:
         """Whether the names of objects are SHA-256 digests."""
         return self.text("rev-parse", "--show-object-format") == "sha256"
 
-    def keep_identity(self) -> None:
+    def save_identity(self) -> None:
         """Remember the identity for the next process: a long history takes long to walk."""
-        if self.identity != self.unborn_identity and not os.path.exists(self._kept_identity):
-            os.makedirs(os.path.dirname(self._kept_identity), exist_ok=True)
-            fresh = f"{self._kept_identity}.{os.getpid()}"
+        if self.identity != self.unborn_identity and not os.path.exists(self._read_identity):
+            os.makedirs(os.path.dirname(self._read_identity), exist_ok=True)
+            fresh = f"{self._read_identity}.{os.getpid()}"
             with open(fresh, "w", encoding="ascii") as file:
                 file.write(self.identity)
-            os.replace(fresh, self._kept_identity)
+            os.replace(fresh, self._read_identity)
 
     @property
-    def _kept_identity(self) -> str:
+    def _read_identity(self) -> str:
         return os.path.join(self.common_dir, "decklog", "root")
 
     @property
@@ -316,11 +316,11 @@ class NewObjects:
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self._folder)
 
-    def of_files(self, paths: Sequence[str]) -> dict[str, str]:
+    def write_files(self, paths: Sequence[str]) -> dict[str, str]:
         """Return the blobs of files as `git add` would make them."""
         return dict(zip(paths, self._repo.hash_files(paths, objects=self._folder), strict=True))
 
-    def of_text(self, path: str | None, text: bytes) -> str:
+    def write_text(self, path: str | None, text: bytes) -> str:
         """Return the blob of a text, as `git add` would make it of a file at a path if there is one."""
         words = ("hash-object", "-w", "--stdin", *([f"--path={path}"] if path is not None else []))
         return self._repo.call(*words, given=text, objects=self._folder).decode().strip()

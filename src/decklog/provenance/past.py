@@ -1,4 +1,4 @@
-"""The past of a file: the edits that may have led to a content, by the graph of commits, and the paths that the file had."""
+"""The history of a file: the edits that may have led to its content, by the commit graph, and its former paths."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -32,8 +32,8 @@ class CommitGraph:
             found = tuple(self._repo.text("rev-list", "--parents", "--max-count=1", commit, "--").split()[1:])
         return found
 
-    def gathered(self, own: dict[str, int], *, is_down: bool = False) -> dict[str, int]:
-        """Join the bits of each commit with those of its history, or (`is_down`) with those of all commits built on it."""
+    def join_bits(self, own: dict[str, int], *, is_down: bool = False) -> dict[str, int]:
+        """Join the bits of each commit with those of its ancestors, or with `is_down` with those of its descendants."""
         found: dict[str, int] = {}
         if is_down:
             for commit, parents in self.parents.items():
@@ -51,8 +51,8 @@ class CommitGraph:
         return found
 
 
-class PathPast:
-    """The edits of one path, each a bit, and what became of them in the graph."""
+class PathHistory:
+    """The edits of one path, each represented by a bit, and the commits that contain them."""
 
     def __init__(
         self,
@@ -77,17 +77,16 @@ class PathPast:
         self._pasts: dict[str, int] = {}
 
     def candidates(self, blob: str, parents: Sequence[str], commit: str | None, before: str | None) -> Iterator[Edit]:
-        """Yield the edits that may be the past of a content, newest first.
+        """Yield the edits that a content may be based on, newest first.
 
-        Edits that were made after its commit are not, and neither are those that were committed below it: their lines would
-        be there.
+        Edits after its commit are excluded, and so are edits committed in its ancestors, whose lines the parents would have.
         """
         if not self._edits:
             return
         excluded = self.made_after(commit)
         for parent in parents:
-            excluded |= self._absorbed.get(parent, 0)
-        left = self._writing & ~excluded
+            excluded |= self._committed_edits.get(parent, 0)
+        left = self._writing_edits & ~excluded
         while left:
             place = left.bit_length() - 1
             left &= ~(1 << place)
@@ -96,16 +95,16 @@ class PathPast:
                 yield edit
 
     def made_after(self, commit: str | None) -> int:
-        """Return the edits that were made on a commit, or on one that is built on it."""
+        """Return the edits that were made on a commit or a descendant."""
         return self._made_after.get(commit, 0) if commit is not None else 0
 
     def is_in(self, edit: Edit, bits: int) -> bool:
-        """Return whether an edit is among some."""
+        """Return whether an edit is in a set of bits."""
         return bool(self._bits.get(edit.id, 0) & bits)
 
     @cached_property
-    def _writing(self) -> int:
-        """The edits that left a content."""
+    def _writing_edits(self) -> int:
+        """The edits that did not delete the file."""
         return sum(self._bits[edit.id] for edit in self._edits if edit.new_blob is not None)
 
     @cached_property
@@ -118,21 +117,21 @@ class PathPast:
 
     @cached_property
     def _made_after(self) -> dict[str, int]:
-        """The edits that were made on a commit, or on one that is built on it."""
-        return self._graph.gathered(self._at_head, is_down=True)
+        """The edits that were made on each commit or a descendant."""
+        return self._graph.join_bits(self._at_head, is_down=True)
 
     @cached_property
     def _made_below(self) -> dict[str, int]:
-        """The edits that were made on a commit, or on one of its history."""
-        return self._graph.gathered(self._at_head)
+        """The edits that were made on each commit or an ancestor."""
+        return self._graph.join_bits(self._at_head)
 
     @cached_property
-    def _absorbed(self) -> dict[str, int]:
-        """The edits that a commit has committed, or one of its history."""
+    def _committed_edits(self) -> dict[str, int]:
+        """The edits that each commit or an ancestor has committed."""
         words = ("--literal-pathspecs", "log", "--all", "--full-history", "-m", "--raw", "--no-abbrev", "-z", "--format=%x01%H")
         out = os.fsdecode(self._repo.call(*words, "HEAD", "--", self._path, accepted=(0, 128)))
         changes = [(commit, change.new) for commit, found in parse_raw_log(out) for change in found]
-        # What git has listed here is not asked of it again.
+        # Remember the listed blobs, so that they are not looked up again.
         known = {(commit, self._path): blob for commit, blob in changes}
         self._remember(known)
         below = ((edit.head, edit.old_path or edit.path) for edit in self._edits if edit.head is not None)
@@ -140,11 +139,11 @@ class PathPast:
         own: dict[str, int] = {}
         for commit, blob in changes:
             if blob is not None and (edit := self._edit_of_blob(blob)) is not None:
-                own[commit] = own.get(commit, 0) | self._past_of(edit)
-        return self._graph.gathered(own)
+                own[commit] = own.get(commit, 0) | self._chain_bits(edit)
+        return self._graph.join_bits(own)
 
-    def _past_of(self, edit: Edit) -> int:
-        """Return an edit and those that it was built on; where their chain has a gap, all that may be in it."""
+    def _chain_bits(self, edit: Edit) -> int:
+        """Return an edit and the edits that it is based on. If their chain has a gap, add all edits that may be in it."""
         chain: list[Edit] = []
         newest: Edit | None = edit
         bits = 0
@@ -155,7 +154,7 @@ class PathPast:
             chain.append(newest)
             older = self._edit_of_blob(newest.old_blob) if newest.old_blob is not None else None
             if older is None or older.id >= newest.id:
-                bits = self._in_gap(newest)
+                bits = self._gap_bits(newest)
                 break
             newest = older
         for one in reversed(chain):
@@ -163,21 +162,21 @@ class PathPast:
             self._pasts[one.id] = bits
         return bits
 
-    def _in_gap(self, edit: Edit) -> int:
+    def _gap_bits(self, edit: Edit) -> int:
         if edit.old_blob is None or edit.head is None:
             return 0
         if self._blob_at(edit.head, edit.old_path or edit.path) == edit.old_blob:
-            # It was built on what is committed.
+            # The edit is based on the committed content.
             return 0
         earlier = sum(bit for edit_id, bit in self._bits.items() if edit_id < edit.id)
         return self._made_below.get(edit.head, 0) & earlier
 
 
-class PathLinks:
+class RelatedPaths:
     """Groups paths by the renames and copies that `git diff -C` finds, by exact copies, and by edits that moved a file.
 
-    Rewritten commits count as long as git has them: a squash may leave no trace of a rename. Commits below the first edit are
-    not read, because they have no recorded line.
+    Rewritten commits are included while git has them, as a squash may hide a rename. Commits before the first edit are not read,
+    because they have no recorded lines.
     """
 
     def __init__(self, repo: GitRepository, moves: Sequence[tuple[str, str]], heads: Sequence[str | None]) -> None:
@@ -186,7 +185,7 @@ class PathLinks:
         # The commits that edits were made on, by the time of the first edit; None is before the first commit.
         self._heads = heads
 
-    def of(self, path: str) -> tuple[str, ...]:
+    def others(self, path: str) -> tuple[str, ...]:
         """Return the other paths that a file had."""
         return tuple(sorted(self._groups.get(path, {path}) - {path}))
 
@@ -221,14 +220,14 @@ class PathLinks:
             yield change.new or "", change.old_path or change.path, change.path
 
 
-def gone_paths(repo: GitRepository, old: str, new: str | None) -> list[str]:
-    """Return the files of a commit that another one has not; without one, those that the worktree has not."""
+def find_deleted_paths(repo: GitRepository, old: str, new: str | None) -> list[str]:
+    """Return the files of a commit that are missing in another one; without another one, in the worktree."""
     out = repo.call("diff", "--name-only", "-z", "--no-renames", "--diff-filter=D", old, *([new] if new else []), "--")
     return os.fsdecode(out).split("\0")[:-1]
 
 
-def most_similar(repo: GitRepository, contents: Sequence[tuple[str, str]], blob: str) -> str | None:
-    """Return the path, of some paths with blobs, that `git diff -M` takes for the former path of a blob; None for none."""
+def find_most_similar(repo: GitRepository, contents: Sequence[tuple[str, str]], blob: str) -> str | None:
+    """Return which of some paths is the former path of a blob by `git diff -M`; None if none is."""
     olds = repo.existing([old for _, old in contents]) if contents else []
     if not any(olds):
         return None
@@ -238,5 +237,5 @@ def most_similar(repo: GitRepository, contents: Sequence[tuple[str, str]], blob:
 
 
 def _tree(blobs: Sequence[str | None]) -> bytes:
-    """Write a tree whose names are numbers."""
+    """Build the input of `git mktree` for a tree whose names are numbers."""
     return "".join(f"100644 blob {blob}\t{place}\n" for place, blob in enumerate(blobs) if blob is not None).encode()

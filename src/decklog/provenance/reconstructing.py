@@ -1,4 +1,4 @@
-"""Edits reconstructed from transcripts. A transcript has what a tool was given; the evidence is in git.
+"""Reconstruct edits from transcripts. A transcript has the arguments of tools; the proof is in git.
 
 An edit counts only if applying it gives, byte for byte, a content that was committed after the edit, and not before. Edits
 whose results were not committed are joined with those that follow them in the same session.
@@ -40,7 +40,7 @@ class CommittedContents:
     by_path: dict[str, list[CommittedBlob]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, repo: GitRepository) -> "CommittedContents":
+    def read(cls, repo: GitRepository) -> "CommittedContents":
         """Read all commits that refs and reflogs lead to."""
         words = ("-m", "--raw", "-z", "--no-renames", "--no-abbrev", "--format=%x01%H %at %ct")
         out = os.fsdecode(repo.call("log", *_ANY_REF, *words, "--", accepted=(0, 128)))
@@ -80,13 +80,13 @@ class PatchSection:
     former: str | None = None
     hunks: list[_Hunk] = field(default_factory=list)
 
-    def applied(self, before: str) -> str | None:
+    def apply(self, before: str) -> str | None:
         """Return the text after the patch; None if the patch does not fit."""
         if self.is_new:
             return "".join(f"{line}\n" for hunk in self.hunks for line in hunk.new)
         lines, place = before.removesuffix("\n").split("\n") if before else [], 0
         for hunk in self.hunks:
-            found = _place_of(hunk, lines, place)
+            found = _find_hunk(hunk, lines, place)
             if found is None:
                 return None
             lines[found : found + len(hunk.old)] = hunk.new
@@ -129,7 +129,7 @@ def _take_line(file: PatchSection, line: str) -> None:
         hunk.new.append(text)
 
 
-def _place_of(hunk: _Hunk, lines: list[str], start: int) -> int | None:
+def _find_hunk(hunk: _Hunk, lines: list[str], start: int) -> int | None:
     """Return where the old lines of a hunk are; a hunk without old lines adds to the end."""
     place = start
     for heading in hunk.headings:
@@ -171,7 +171,7 @@ class EditCall:
 
 def is_edit(tool: str, arguments: dict[str, Any]) -> bool:
     """Return whether a call has the content that it writes: an edit of a file, a whole file, or a patch."""
-    return tool in _EDITS or _patch_of(arguments) is not None
+    return tool in _EDITS or _find_patch(arguments) is not None
 
 
 @dataclass(frozen=True)
@@ -189,8 +189,8 @@ _State = tuple[bytes, bytes]
 
 
 @dataclass
-class _Place:
-    """A repository that sessions worked in."""
+class _RepositoryState:
+    """A repository of imported sessions, with its commits and the contents that sessions may have left."""
 
     repo: GitRepository
     committed: CommittedContents
@@ -199,19 +199,19 @@ class _Place:
 
 
 class Reconstruction:
-    """Records edits of imported sessions. `count` is how many were recorded."""
+    """Records the proven edits of imported sessions. `count` is their number."""
 
     def __init__(self, log: Decklog) -> None:
         self._log = log
-        self._places: dict[str, _Place | None] = {}
+        self._places: dict[str, _RepositoryState | None] = {}
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self.count = 0
-        # Why edits of a repository could not be looked at.
-        self.troubles: list[str] = []
+        # Errors of git, by repository or call.
+        self.problems: list[str] = []
 
-    def take(self, edits: Sequence[EditCall]) -> None:
-        """Record those of some edits that are proven."""
-        # A long history takes long to read, so it is read before the transaction.
+    def add(self, edits: Sequence[EditCall]) -> None:
+        """Record the edits that git proves."""
+        # Reading a long history is slow, so it happens before the transaction.
         placed = [(place, edit) for edit in edits if (place := self._place(edit.folder)) is not None]
         if not placed:
             return
@@ -220,18 +220,18 @@ class Reconstruction:
                 try:
                     self._take(place, edit)
                 except GitFailed as problem:
-                    self.troubles.append(f"{edit.call_id}: {problem}")
+                    self.problems.append(f"{edit.call_id}: {problem}")
 
     def finish(self) -> None:
-        """Keep the objects of what was recorded."""
+        """Keep the objects of the recorded edits."""
         for session, captured in self._kept.items():
             try:
                 keep_objects(session, captured)
             except (GitFailed, OSError) as problem:
-                self.troubles.append(f"objects of {session} are not kept: {problem}")
+                self.problems.append(f"objects of {session} are not kept: {problem}")
         self._kept.clear()
 
-    def _place(self, folder: str) -> _Place | None:
+    def _place(self, folder: str) -> _RepositoryState | None:
         repo = GitRepository.find(folder)
         if repo is None:
             return None
@@ -239,12 +239,12 @@ class Reconstruction:
             self._places[repo.top] = None
             try:
                 if _is_captured(repo):
-                    self._places[repo.top] = _Place(repo, CommittedContents.of(repo))
+                    self._places[repo.top] = _RepositoryState(repo, CommittedContents.read(repo))
             except GitFailed as problem:
-                self.troubles.append(f"no edits in {repo.top} were reconstructed: {problem}")
+                self.problems.append(f"no edits in {repo.top} were reconstructed: {problem}")
         return self._places[repo.top]
 
-    def _take(self, place: _Place, call: EditCall) -> None:
+    def _take(self, place: _RepositoryState, call: EditCall) -> None:
         for edit in _file_edits(call):
             path = place.repo.relative(os.path.join(call.folder, edit.path))
             former = place.repo.relative(os.path.join(call.folder, edit.former)) if edit.former else None
@@ -253,16 +253,18 @@ class Reconstruction:
             at = int(call.at.timestamp())
             states = [
                 (start, after)
-                for start, before in _starts(place, call.session, former or path, edit, at)
+                for start, before in _find_starts(place, call.session, former or path, edit, at)
                 if (after := edit.apply(before)) is not None
             ]
-            place.states[call.session, path] = self._settled(place, call, (path, former), states)
+            place.states[call.session, path] = self._record_committed(place, call, (path, former), states)
 
-    def _settled(self, place: _Place, call: EditCall, paths: tuple[str, str | None], states: list[_State]) -> list[_State]:
-        """Record the first of some states whose content is committed; return what the session may have left."""
+    def _record_committed(
+        self, place: _RepositoryState, call: EditCall, paths: tuple[str, str | None], states: list[_State]
+    ) -> list[_State]:
+        """Record the first state whose content is committed. Return the states that the session may have left."""
         at = int(call.at.timestamp())
         for start, after in states:
-            blob = _blob(place.repo, after)
+            blob = _blob_name(place.repo, after)
             committed_at = place.committed.first.get(blob)
             if committed_at is None:
                 continue
@@ -271,16 +273,16 @@ class Reconstruction:
             return [(after, after)]
         return states[:_MOST_STATES]
 
-    def _record(self, place: _Place, call: EditCall, paths: tuple[str, str | None], state: _State) -> None:
+    def _record(self, place: _RepositoryState, call: EditCall, paths: tuple[str, str | None], state: _State) -> None:
         (path, former), (start, after) = paths, state
         repo = place.repo
-        new = _blob(repo, after)
+        new = _blob_name(repo, after)
         if any(one.repository in repo.identities for one in self._log.edits.of_blobs([new])):
-            # Hooks have captured it, or another session wrote it first.
+            # Hooks have captured the edit, or another session wrote the content first.
             return
         old = None
         if start:
-            old = _blob(repo, start)
+            old = _blob_name(repo, start)
             if old not in place.committed.first:
                 repo.call("hash-object", "-w", "--stdin", given=start)
         below = (one.commit for one in place.committed.by_path.get(former or path, ()) if one.blob == old)
@@ -302,8 +304,8 @@ class Reconstruction:
         self._kept[call.session].append({"top": repo.top, "edits": [{"old": old, "new": new}]})
 
 
-def _starts(place: _Place, session: str, path: str, edit: _FileEdit, at: int) -> list[_State]:
-    """Return the contents that an edit may have been applied to, each with where its session started."""
+def _find_starts(place: _RepositoryState, session: str, path: str, edit: _FileEdit, at: int) -> list[_State]:
+    """Return the contents that an edit may have been applied to, each with the session's first content."""
     known = place.states.get((session, path), [])
     if edit.original is not None:
         return [one for one in known if one[1] == edit.original] or [(edit.original, edit.original)]
@@ -312,7 +314,7 @@ def _starts(place: _Place, session: str, path: str, edit: _FileEdit, at: int) ->
     return [*known, *((text, text) for text in texts)]
 
 
-def _text(place: _Place, blob: str) -> bytes:
+def _text(place: _RepositoryState, blob: str) -> bytes:
     if blob not in place.texts:
         if len(place.texts) >= _MOST_TEXTS:
             place.texts.clear()
@@ -321,11 +323,11 @@ def _text(place: _Place, blob: str) -> bytes:
 
 
 def _file_edits(call: EditCall) -> Iterator[_FileEdit]:
-    """Yield what a call does to each of its files."""
-    if patch := _patch_of(call.arguments):
+    """Yield the edit of each file of a call."""
+    if patch := _find_patch(call.arguments):
         for file in parse_patch(patch):
             before = b"" if file.is_new else None
-            yield _FileEdit(file.path, partial(_patched, file), before, file.former)
+            yield _FileEdit(file.path, partial(_apply_patch, file), before, file.former)
         return
     path = call.arguments.get("file_path")
     original = None if call.original is None else call.original.encode(errors="surrogatepass")
@@ -334,26 +336,26 @@ def _file_edits(call: EditCall) -> Iterator[_FileEdit]:
         yield _FileEdit(path, lambda text: expected_content(text, FileCall([path], call.arguments)), original)
 
 
-def _patch_of(arguments: dict[str, Any]) -> str | None:
+def _find_patch(arguments: dict[str, Any]) -> str | None:
     texts = (arguments.get(name) for name in ("command", "input", "patch", "cmd"))
     return next((text for text in texts if isinstance(text, str) and _PATCH_MARK in text), None)
 
 
-def _patched(file: PatchSection, before: bytes) -> bytes | None:
-    after = file.applied(before.decode(errors="surrogateescape"))
+def _apply_patch(file: PatchSection, before: bytes) -> bytes | None:
+    after = file.apply(before.decode(errors="surrogateescape"))
     return None if after is None else after.encode(errors="surrogateescape")
 
 
-def _blob(repo: GitRepository, content: bytes) -> str:
-    """Return the name that git gives to a content."""
-    made = hashlib.sha256() if repo.is_sha256 else hashlib.sha1(usedforsecurity=False)
-    made.update(b"blob %d\0" % len(content))
-    made.update(content)
-    return made.hexdigest()
+def _blob_name(repo: GitRepository, content: bytes) -> str:
+    """Return git's object name of a content."""
+    digest = hashlib.sha256() if repo.is_sha256 else hashlib.sha1(usedforsecurity=False)
+    digest.update(b"blob %d\0" % len(content))
+    digest.update(content)
+    return digest.hexdigest()
 
 
 def _is_captured(repo: GitRepository) -> bool:
-    """Return whether the settings of a repository allow to record edits."""
+    """Return whether the settings of a repository allow edits to be recorded."""
     try:
         with open(os.path.join(repo.top, "decklog.toml"), "rb") as file:
             return read_settings(file.read()).capture

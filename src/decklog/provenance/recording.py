@@ -1,7 +1,7 @@
-"""Record captures, and keep their objects from being collected.
+"""Record captured edits, and protect their objects from git's garbage collection.
 
-Objects are written by the capture, entries here, and refs last: a ref never names what no entry names, and no entry names an
-object that was not stored. A process that is killed in between leaves the events to the next one, which does the rest.
+The capture writes objects first, then entries are recorded here, and refs are written last. So refs and entries never name
+missing objects. If a process is killed in between, the next one continues.
 """
 
 import os
@@ -28,7 +28,7 @@ def record_captured(
     call_id: str | None = None,
     at: datetime | None = None,
 ) -> int:
-    """Record the edits and the snapshot of a capture; return how many there were."""
+    """Record the edits and the snapshot of a capture; return their number."""
     repository, head = captured["repository"], captured.get("head")
     for edit in captured.get("edits", ()):
         log.edits.record(
@@ -63,22 +63,22 @@ def record_captured(
     return len(captured.get("edits", ())) + ("snapshot" in captured)
 
 
-def ref_of(session: str) -> str:
+def session_ref(session: str) -> str:
     """Return the name of the ref that keeps the objects of a session."""
     plain = "".join(letter if letter.isascii() and (letter.isalnum() or letter in "-_") else "-" for letter in session)
     return REFS + plain.strip("-")[:100]
 
 
 def keep_objects(session: str, captured: Iterable[dict[str, Any]]) -> None:
-    """Keep the objects of recorded captures: each keeps its blobs, its snapshot and the commit below it."""
+    """Keep the objects of recorded captures by refs: blobs, snapshots and the commits that they are based on."""
     by_top: dict[str, list[dict[str, Any]]] = {}
     for one in captured:
         by_top.setdefault(one["top"], []).append(one)
-    for top, ones in by_top.items():
+    for top, group in by_top.items():
         repo = GitRepository.find(top)
-        # The objects of a removed worktree are in its main repository, which is not searched.
+        # The objects of a removed worktree are in its main repository, which is not looked up.
         if repo is not None and repo.top == top:
-            _keep(repo, ref_of(session), ones)
+            _keep(repo, session_ref(session), group)
 
 
 def _keep(repo: GitRepository, ref: str, captured: list[dict[str, Any]]) -> None:
@@ -106,7 +106,7 @@ def session_refs(repo: GitRepository) -> list[str]:
 
 
 def release_objects(repo: GitRepository, refs: Iterable[str]) -> int:
-    """Delete refs, so that git can collect the objects they keep. Return how many refs there were."""
+    """Delete refs, so that git can collect their objects. Return the number of refs."""
     names = list(refs)
     given = "".join(f"delete {name}\n" for name in names)
     repo.call("update-ref", "--stdin", given=given.encode())
@@ -114,14 +114,14 @@ def release_objects(repo: GitRepository, refs: Iterable[str]) -> int:
 
 
 def release_old(log: Decklog, folder: str, before: datetime, *, is_applied: bool) -> int:
-    """Delete the refs of sessions that changed nothing since a time; return how many refs those are."""
+    """Delete the refs of sessions without changes since a time; return the number of refs."""
     repo = GitRepository.find(folder)
     if repo is None:
         return 0
-    # Sessions of other logs are for those to release.
+    # Sessions of other logs are not released here.
     times = log.edits.last_times()
-    used = {ref_of(session) for session, at in times.items() if at >= before}
-    old = [ref for ref in session_refs(repo) if ref in set(map(ref_of, times)) - used]
+    used = {session_ref(session) for session, at in times.items() if at >= before}
+    old = [ref for ref in session_refs(repo) if ref in set(map(session_ref, times)) - used]
     return release_objects(repo, old) if is_applied and old else len(old)
 
 
@@ -130,10 +130,10 @@ _MODES = frozenset(["000000", "100644", "100755"])
 
 
 def captured_between(repo: GitRepository, start: str, end: str) -> dict[str, Any]:
-    """Return the edits between two commits, in the form of a capture. Content that was in git before is left out."""
+    """Return the edits between two commits as a capture, without content that git had before."""
     out = os.fsdecode(repo.call("diff-tree", "-r", "-M", "--raw", "--no-abbrev", "-z", start, end))
     changes = [change for change in parse_raw(out.split("\0")) if {change.old_mode, change.mode} <= _MODES]
-    known = _known(repo, start, [change.path for change in changes])
+    known = _find_known_blobs(repo, start, [change.path for change in changes])
     edits = []
     for change in changes:
         if change.new not in known:
@@ -142,8 +142,8 @@ def captured_between(repo: GitRepository, start: str, end: str) -> dict[str, Any
     return {"repository": repo.identity, "top": repo.top, "head": start, "edits": edits}
 
 
-def _known(repo: GitRepository, start: str, paths: list[str]) -> set[str]:
-    """Return the blobs of a commit's files, and those that some paths ever had below it."""
+def _find_known_blobs(repo: GitRepository, start: str, paths: list[str]) -> set[str]:
+    """Return the blobs of a commit's files, and the blobs of some paths in its history."""
     if not paths:
         return set()
     words = ("--literal-pathspecs", "log", "--format=", "--raw", "--no-abbrev", "-m", "-z", start, "--", *paths)

@@ -24,14 +24,14 @@ def read_settings(content: bytes) -> ProvenanceSettings:
     try:
         table = tomllib.loads(content.decode()).get(TABLE, {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as problem:
-        raise Invalid(f"decklog.toml can't be read: {problem}") from None
+        raise Invalid(f"decklog.toml can't be parsed: {problem}") from None
     if not isinstance(table, dict) or table.keys() - {"capture"} or not isinstance(table.get("capture", True), bool):
-        raise Invalid("[provenance] has one setting, capture, which is true or false", field=TABLE)
+        raise Invalid("[provenance] has only one setting: capture = true or false", field=TABLE)
     return ProvenanceSettings(**table)
 
 
 def repository_at(folder: str | None = None) -> GitRepository:
-    """Return the repository of a folder, the current one unless another is named; raise NotFound where there is none."""
+    """Return the repository of a folder, by default the current one. Raise NotFound if there is none."""
     where = folder or os.getcwd()
     found = GitRepository.find(where)
     if found is None:
@@ -41,7 +41,7 @@ def repository_at(folder: str | None = None) -> GitRepository:
 
 @contextmanager
 def git_failures() -> Iterator[None]:
-    """Raise a failure of git as Unavailable."""
+    """Convert failures of git to Unavailable."""
     try:
         yield
     except GitFailed as problem:

@@ -124,12 +124,12 @@ class Survival(Generic[Label]):
             # Only the name or the mode changed.
             files[change.path] = olds[0]
         elif len(parents) > 1:
-            files[change.path] = (change.blob, _joined(self._of_merge(commit, change, [runs for _, runs in olds])))
+            files[change.path] = (change.blob, _join_runs(self._merge_runs(commit, change, [runs for _, runs in olds])))
         else:
             old = olds[0][1] if olds and change.old_blob is not None else []
-            files[change.path] = (change.blob, _joined(self._of_change(commit, change, old)))
+            files[change.path] = (change.blob, _join_runs(self._change_runs(commit, change, old)))
 
-    def _of_change(
+    def _change_runs(
         self, commit: CommitChanges, change: FileChange, old: "list[tuple[int, Label | None]]"
     ) -> "list[tuple[int, Label | None]]":
         lines: list[tuple[int, Label | None]] = []
@@ -147,7 +147,7 @@ class Survival(Generic[Label]):
             if label is not None and self._removed is not None:
                 self._removed(commit, label, size)
 
-    def _of_merge(
+    def _merge_runs(
         self, commit: CommitChanges, change: FileChange, olds: "list[list[tuple[int, Label | None]]]"
     ) -> "list[tuple[int, Label | None]]":
         """Return the lines of a merged file: those of the first parent that has them, and those of the merge itself."""
@@ -169,7 +169,7 @@ class Survival(Generic[Label]):
         return lines + readers[0].take(_ENDLESS)
 
 
-def _joined(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Label | None]]":
+def _join_runs(runs: "Iterable[tuple[int, Label | None]]") -> "list[tuple[int, Label | None]]":
     found: list[tuple[int, Label | None]] = []
     for size, label in runs:
         if found and found[-1][1] == label:

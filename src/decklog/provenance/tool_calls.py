@@ -1,4 +1,4 @@
-"""What a tool call may change: the files that it names, or any file."""
+"""The files that a tool call may change, and the content that it writes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -14,7 +14,7 @@ _ALL = ("replace_all", "replaceAll")
 
 
 class FileCall:
-    """A call of a tool that names its files. `renamed` has the former paths of files that it moves, by their new ones."""
+    """A call of a tool that names its files. `renamed` maps the new paths of moved files to the former ones."""
 
     def __init__(self, paths: Sequence[str], arguments: dict[str, Any], renamed: dict[str, str] | None = None) -> None:
         self.paths = paths
@@ -29,17 +29,17 @@ class FileCall:
 
     @property
     def needs_former(self) -> bool:
-        """Whether the written content follows from the former one."""
+        """Whether the former content is needed to compute the written one."""
         return not isinstance(self.arguments.get("content"), str)
 
 
 def is_command(tool: str, arguments: dict[str, Any]) -> bool:
-    """Return whether a call runs a command, or is of a server whose tools may do anything."""
+    """Return whether a call runs a command, or is an MCP tool, which may do anything."""
     return tool != "apply_patch" and (any(arguments.get(name) for name in COMMANDS) or tool.startswith("mcp__"))
 
 
 def patched_files(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the files that a patch names, each with the head of its line, such as `*** Add File`."""
+    """Yield the kind and path of each file in a patch, such as `*** Add File`."""
     for text in (value for name in PATCHES if isinstance(value := arguments.get(name), str)):
         for line in text.splitlines():
             head, colon, path = line.strip().partition(": ")
@@ -48,7 +48,7 @@ def patched_files(arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def patched_paths(arguments: Mapping[str, Any]) -> tuple[list[str], dict[str, str]]:
-    """Return the files that a patch names, and the former paths of those that it moves, by their new ones."""
+    """Return the files of a patch, and the former paths of moved files by their new ones."""
     paths: list[str] = []
     renamed: dict[str, str] = {}
     for head, path in patched_files(arguments):
@@ -59,7 +59,7 @@ def patched_paths(arguments: Mapping[str, Any]) -> tuple[list[str], dict[str, st
 
 
 def expected_content(before: bytes, call: FileCall) -> bytes | None:
-    """Return what a file holds after a call; None if its arguments don't show that."""
+    """Return the content of a file after a call; None if the arguments don't define it."""
     arguments = call.arguments
     if isinstance(content := arguments.get("content"), str):
         return content.encode(errors="surrogatepass")
@@ -76,7 +76,7 @@ def expected_content(before: bytes, call: FileCall) -> bytes | None:
 
 
 def stated_content(before: bytes, changes: Sequence[tuple[bytes, bytes]]) -> bytes | None:
-    """Return what a file holds after texts were replaced by others; None if a text is not there, or more than once."""
+    """Return a content with texts replaced; None if a text does not occur exactly once."""
     text = before
     for old, new in changes:
         if not old and not text:

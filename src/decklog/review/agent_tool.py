@@ -20,7 +20,7 @@ from decklog.guard.calls.tool import Tool, ToolCall
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
-from decklog.review.change import Change, of_worktree
+from decklog.review.change import Change, worktree_change
 from decklog.review.gate import build_gate, find_change, review, run_stage
 from decklog.review.result import ACTIONABLE, STAGES, had_outage
 from decklog.review.settings import ReviewSettings
@@ -71,7 +71,7 @@ def _find_change(folder: Path, words: str, *, worktree: bool) -> Change:
     if worktree and words:
         raise Invalid("give either `change` or `worktree`, not both", field="worktree")
     repository = Repository.find(folder, Path(state_home()))
-    return of_worktree(repository) if worktree else find_change(repository, words or None)
+    return worktree_change(repository) if worktree else find_change(repository, words or None)
 
 
 def _shorten(found: list[Any]) -> list[dict[str, Any]]:
@@ -84,17 +84,17 @@ def _shorten(found: list[Any]) -> list[dict[str, Any]]:
 def review_attempt(
     context: RunContext, task: Task, base: str, tip: str, end_reason: Callable[[], str | None], **given: Any
 ) -> Examination:
-    """Review a change of a run. One to be changed goes back to its worker; an unproven one waits for a person."""
+    """Review a change of a run. With findings it returns to its worker; an unproven change waits for a person."""
     change = Change(context.repository, base, tip, (task.title.partition(": ")[2] or task.title,))
-    # The settings of the commit that the run started from.
+    # Use the settings of the run's first commit.
     settings = review_settings.read(context.repository.read(first_commit(context.log.runs.get(context.run_id)), NAME))
-    known = _known(context, change, settings)
+    known = _find_known_review(context, change, settings)
     if known is None:
         known = _review(context, task, change, settings, end_reason, **given)
     findings = _findings(known)
     if known.verdict is ReviewVerdict.UNPROVEN and had_outage(known):
-        # A transient failure uses no attempt.
-        raise Unavailable(f"a model of the review can't be asked now: {findings[0]['text']}", hint="It is tried again.")
+        # Unavailable uses no attempt.
+        raise Unavailable(f"a model of the review is unavailable: {findings[0]['text']}", hint="It will be retried.")
     if not known.verdict.holds:
         is_pass = known.verdict is ReviewVerdict.PASS
         return Examination("green" if is_pass else "red", [] if is_pass else findings)
@@ -105,8 +105,8 @@ def review_attempt(
     return Examination("green" if is_granted else "held", findings, about)
 
 
-def _known(context: RunContext, change: Change, settings: ReviewSettings) -> Review | None:
-    """Return the review of the same patch in this run; a merge does not change its lines."""
+def _find_known_review(context: RunContext, change: Change, settings: ReviewSettings) -> Review | None:
+    """Return an earlier review of the same patch in this run; None if there is none that counts."""
     found = context.log.reviews.find(context.run_id, patch=change.patch, limit=1)
     if not found or found[0].settings != settings.digest or had_outage(found[0]):
         return None
@@ -115,11 +115,11 @@ def _known(context: RunContext, change: Change, settings: ReviewSettings) -> Rev
     if found[0].tree == change.tree and found[0].base == change.base:
         return found[0]
     # For another tree only a pass counts, and only for the same lines: git's patch id ignores white space.
-    is_same = not found[0].verdict.holds and _lines(context, found[0]) == change.lines
+    is_same = not found[0].verdict.holds and _changed_lines(context, found[0]) == change.lines
     return found[0] if is_same else None
 
 
-def _lines(context: RunContext, review: Review) -> str | None:
+def _changed_lines(context: RunContext, review: Review) -> str | None:
     try:
         return Change(context.repository, review.base, review.head).lines
     except Unavailable:
@@ -149,7 +149,7 @@ def _review(
 
 
 def _findings(review: Review) -> list[dict[str, Any]]:
-    """Return the findings as the next round, or a person, gets them."""
+    """Return the findings in the form of an examination."""
     actionable: list[Any] = [one for one in review.findings if one["severity"] in ACTIONABLE]  # type: ignore[index]
     found = [
         {
@@ -177,10 +177,10 @@ _MOST_REMEDY = 600
 
 def markdown(review: Review) -> str:
     """Return a review as Markdown."""
-    return "\n".join(_lines_documents(review)) + "\n"
+    return "\n".join(_markdown_lines(review)) + "\n"
 
 
-def _lines_documents(review: Review) -> Iterator[str]:
+def _markdown_lines(review: Review) -> Iterator[str]:
     confidence = "" if review.confidence is None else f", confidence {review.confidence} of 100"
     yield f"# Review: {review.verdict}{confidence}"
     yield ""

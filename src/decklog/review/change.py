@@ -12,8 +12,8 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.provenance.git_output import RawChange
 
 _PLAIN = ("--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
-# Branches to publish against, where the settings name none.
-_USUAL_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
+# Branches to publish against if the settings name none.
+_DEFAULT_BASES = ("refs/remotes/origin/HEAD", "refs/remotes/origin/main", "refs/remotes/origin/master", "main", "master")
 LARGEST_FILE = 2 * 1024 * 1024
 
 
@@ -40,12 +40,12 @@ class Change:
 
     @cached_property
     def patch(self) -> str:
-        """Git's stable patch id, which stays the same in a rebase over other files."""
+        """Git's stable patch id, which does not change in a rebase over other files."""
         return self.repository.on_objects("patch-id", "--stable", given=self._patch()).text.partition(" ")[0]
 
     @cached_property
     def lines(self) -> str:
-        """A digest of all changed lines with white space and context, without their positions."""
+        """A digest of all changed and context lines with their white space, without positions."""
         kept = [line for line in self._patch("--binary").split(b"\n") if not line.startswith((b"@@ ", b"index "))]
         return hashlib.sha256(b"\n".join(kept)).hexdigest()
 
@@ -72,12 +72,12 @@ class Change:
 
     @cached_property
     def is_one_commit(self) -> bool:
-        """Whether the change is one commit on top of its base, so the patch is all it holds."""
+        """Whether the change is one commit on its base, so that its patch has all published lines."""
         return tuple(self.repository.parents(self.head)) == (self.base,)
 
     @cached_property
     def earlier(self) -> Sequence[tuple[str, Sequence[DiffLine]]]:
-        """The lines that a commit adds and a later one removes, by commit: they are published, too."""
+        """The lines that a commit adds and a later one removes, by commit. They are published too."""
         if self.is_one_commit:
             return ()
         words = ("log", "-p", "-U0", "--remerge-diff", "--format=%x00%H", *_PLAIN, f"{self.base}..{self.head}")
@@ -92,7 +92,7 @@ class Change:
 
     @cached_property
     def discarding_merges(self) -> Sequence[str]:
-        """The merges that take nothing from the commits they bring in, which are published nevertheless."""
+        """The merges that discard the changes of their merged commits, which are published nevertheless."""
         merges = self.repository.on_objects("rev-list", "--merges", f"{self.base}..{self.head}").text.split()
         trees = {merge: self.repository.tree(self.repository.parents(merge)[0]) for merge in merges}
         return [merge for merge, tree in trees.items() if self.repository.tree(merge) == tree]
@@ -125,17 +125,17 @@ def _added(diff: str) -> list[DiffLine]:
 
 
 def between(repository: Repository, words: str | None, *, base: str = "") -> Change:
-    """Return the change named by `BASE..HEAD`, by a head alone, or by nothing: what HEAD has beyond its base."""
+    """Return the change of `BASE..HEAD`, of a head alone, or of HEAD, compared with its base."""
     first, dots, last = (words or "").replace("...", "..").partition("..")
     named_base = (first if dots else "") or base
     head = starting_commit(repository, (last if dots else first) or "HEAD")
-    start = starting_commit(repository, named_base) if named_base else usual_base(repository)
+    start = starting_commit(repository, named_base) if named_base else find_default_base(repository)
     if start is None:
-        raise Invalid("no branch to compare with was found", hint="Name it: decklog review BASE..HEAD", field="base")
+        raise Invalid("there is no branch to compare with", hint="Name one: decklog review BASE..HEAD", field="base")
     return _change(repository, start, head)
 
 
-def of_worktree(repository: Repository, *, base: str = "") -> Change:
+def worktree_change(repository: Repository, *, base: str = "") -> Change:
     """Return the change of the working tree with its uncommitted files; the user's index is not touched."""
     top = starting_commit(repository, "HEAD")
     with repository.scratch_index() as variables:
@@ -147,20 +147,20 @@ def of_worktree(repository: Repository, *, base: str = "") -> Change:
     head = top if same else repository.commit(tree, [top], "The files as they are\n", person, repository.time_of(top))
     start = starting_commit(repository, base) if base else top
     if same and start == top:
-        raise Conflict("the files are as they were committed", hint="Name the change: decklog review BASE..HEAD", base=top)
+        raise Conflict("there are no uncommitted changes", hint="Name the change: decklog review BASE..HEAD", base=top)
     return _change(repository, start, head, own_messages=same)
 
 
 def _change(repository: Repository, start: str, head: str, *, own_messages: bool = True) -> Change:
     found = repository.on_objects("merge-base", start, head, accepted=(0, 1))
     if found.code:
-        raise Invalid(f"{start[:12]} and {head[:12]} have no commit in common", hint="Name a base that the change began with.")
+        raise Invalid(
+            f"{start[:12]} and {head[:12]} have no commit in common", hint="Name the commit that the change started from."
+        )
     base = found.text.splitlines()[0]
     change = Change(repository, base, head, _messages(repository, base, head) if own_messages else ())
     if repository.tree(base) == change.tree:
-        raise Conflict(
-            f"nothing differs between {base[:12]} and {head[:12]}", hint="Name the change: decklog review BASE..HEAD", base=base
-        )
+        raise Conflict(f"{base[:12]} and {head[:12]} do not differ", hint="Name the change: decklog review BASE..HEAD", base=base)
     return change
 
 
@@ -169,6 +169,6 @@ def _messages(repository: Repository, base: str, head: str) -> tuple[str, ...]:
     return tuple(text.strip() for text in listed.decode(errors="replace").split("\0") if text.strip())
 
 
-def usual_base(repository: Repository) -> str | None:
+def find_default_base(repository: Repository) -> str | None:
     """Return the commit that changes are most likely published against."""
-    return next((commit for name in _USUAL_BASES if (commit := repository.resolve(name)) is not None), None)
+    return next((commit for name in _DEFAULT_BASES if (commit := repository.resolve(name)) is not None), None)

@@ -1,6 +1,6 @@
-"""Critique during the work: a model looks at each change of a tool, where the repository asks for it.
+"""Critique during the work: a model checks each change of a tool, if the repository enables it.
 
-Findings with a high confidence are shown at once, those with a middling one are kept for the review, the rest is dropped.
+Findings with high confidence are shown at once, those with medium confidence are kept for the review, others are dropped.
 """
 
 from collections.abc import Mapping
@@ -52,7 +52,7 @@ _MOST_KEPT = 50
 
 @dataclass(frozen=True, kw_only=True)
 class CritiqueSettings:
-    """`[critique]`: whether it is on, what it may cost in one run, and how long an agent waits for it."""
+    """The `[critique]` settings: its budget in one run, and the seconds that an agent waits for it."""
 
     enabled: bool = False
     most_usd: float = 0.50
@@ -70,7 +70,7 @@ def read_settings(content: bytes) -> CritiqueSettings:
 
 @dataclass(frozen=True)
 class Critic:
-    """Looks at what tools change in one run, within its budget."""
+    """Critiques the tool calls of one run, within its budget."""
 
     log: Decklog
     models: ModelSetup
@@ -78,10 +78,10 @@ class Critic:
     run_id: str
     task_id: str | None = None
 
-    def of_call(self, tool: str, arguments: object, outcome: object) -> list[str]:
-        """Return the findings about a call of a tool that are to be shown at once.
+    def critique_call(self, tool: str, arguments: object, outcome: object) -> list[str]:
+        """Return the findings about a tool call that should be shown at once.
 
-        No error stops the work: critique helps, it is not a gate.
+        Errors don't stop the work, since critique is not a gate.
         """
         if not self.settings.enabled or not self.models.has(SITE):
             return []
@@ -95,7 +95,7 @@ class Critic:
         return [line for one in findings if (line := self._record(tool, one)) is not None]
 
     def _record(self, tool: str, finding: dict[str, Any]) -> str | None:
-        """Record a finding; return it as a line if it is to be shown at once."""
+        """Record a finding. Return it as a line if it should be shown at once."""
         confidence = finding["confidence"]
         if confidence < KEPT_FROM:
             return None
@@ -123,15 +123,15 @@ class Critic:
         return "\n".join(f"- {lesson.body}" for lesson in found) or "none"
 
 
-def kept_for_review(log: Decklog, run_id: str, task_id: str | None) -> str:
-    """Return what critique suspected while a change was made: of its task, not of others."""
+def find_kept_findings(log: Decklog, run_id: str, task_id: str | None) -> str:
+    """Return the kept findings of critique for the work item of a task."""
     found = log.journal.find(run_id, subtype=KEPT, limit=_MOST_KEPT, oldest_first=True)
-    # The tasks that work on and review one work item have names with the same beginning.
+    # The ids of all tasks of one work item have the same prefix.
     item = "" if task_id is None else task_id.rpartition(".")[0]
     return "\n".join(f"- {entry.body}" for entry in found if not item or (entry.task_id or "").startswith(f"{item}."))
 
 
-def critic_of(
+def find_critic(
     log: Decklog,
     folder: Path,
     state: Path,
@@ -140,7 +140,7 @@ def critic_of(
     task_id: str | None = None,
     make: BuildProvider | None = None,
 ) -> Critic | None:
-    """Return the critic that a repository asks for in its newest commit; None where it asks for none."""
+    """Build the critic that a repository's newest commit configures; None if it configures none."""
     try:
         repository = Repository.find(folder, state)
         commit = repository.resolve("HEAD")
@@ -150,7 +150,7 @@ def critic_of(
             return None
         require_consent(repository, commit)
     except DecklogError:
-        return None  # the gate reports wrong settings
+        return None  # the gate reports invalid settings
     models = read_setup(log, lambda path: repository.read(commit, path), repository.state / "calls", build=make)
     return Critic(log, _limit_time(models, settings.seconds), settings, run_id, task_id)
 

@@ -1,4 +1,4 @@
-"""Stages 1 and 4: checks, linters and rules that read a change without running its code or asking a model."""
+"""Stages 1 and 4: checks, linters and rules that read a change, without a model and without running its code."""
 
 import json
 import posixpath
@@ -32,9 +32,9 @@ def _table() -> Mapping[str, Any]:
 
 
 def find_questions(change: Change) -> Iterator[Finding]:
-    """Yield a question for each file that decides which foreign code runs."""
+    """Yield a question for each changed file that decides which external code or CI jobs run."""
     questions = IgnoreFile(tuple(_table()["questions"]))
-    text = "it decides which code of others is run, or what CI runs"
+    text = "this file decides which external code or CI jobs run"
     for one in change.paths:
         if questions.covers(one.path):
             yield Finding(
@@ -43,7 +43,7 @@ def find_questions(change: Change) -> Iterator[Finding]:
 
 
 def find_stale_locks(change: Change) -> Iterator[Finding]:
-    """Yield the lock files that stay the same while the dependencies of their manifest change."""
+    """Yield a finding for each unchanged lock file whose manifest has changed dependencies."""
     changed = {one.path for one in change.paths}
     by_name = {row["name"]: row for row in _table()["manifest"]}
     for path in sorted(changed):
@@ -67,7 +67,7 @@ def find_stale_locks(change: Change) -> Iterator[Finding]:
 
 
 def _dependencies(row: Mapping[str, Any], content: bytes) -> object:
-    """Return the dependencies of a manifest; None when it can't be read, which another check reports."""
+    """Return the dependencies of a manifest; None if it can't be parsed, which another check reports."""
     text = content.decode(errors="replace")
     if "lines" in row:
         return re.findall(row["lines"], text, re.MULTILINE)
@@ -99,22 +99,22 @@ _RAW_TEXT = re.compile(r"""\br(?P<q>["'])(?:(?!(?P=q)).)*$""")
 
 
 def find_secrets(change: Change, tests: IgnoreFile, samples: IgnoreFile) -> Iterator[Finding]:
-    """Yield the secrets that a change adds, also those that a later commit of it removes again."""
+    """Yield the secrets that a change adds, including those that a later commit of it removes."""
     for path, lines in change.added_by_file.items():
         if samples.covers(path):
             text = "sample secrets: this file was not searched"
             yield Finding(severity=Severity.INFO, kind="not-checked", text=text, file=path)
         else:
-            yield from secrets_in(path, lines, is_test=tests.covers(path))
+            yield from find_line_secrets(path, lines, is_test=tests.covers(path))
     for commit, undone in change.earlier:
         for path in dict.fromkeys(line.path for line in undone if not samples.covers(line.path)):
             added = [line for line in undone if line.path == path]
-            for one in secrets_in(path, added, is_test=tests.covers(path)):
+            for one in find_line_secrets(path, added, is_test=tests.covers(path)):
                 yield replace(one, text=f"{one.text}, in commit {commit[:12]}, which is published too", line=None)
 
 
-def secrets_in(path: str, lines: Sequence[DiffLine], *, is_test: bool) -> Iterator[Finding]:
-    """Yield the secrets of added lines: of each line, or of all together where one spans several."""
+def find_line_secrets(path: str, lines: Sequence[DiffLine], *, is_test: bool) -> Iterator[Finding]:
+    """Yield the secrets of added lines, of single lines first and otherwise across lines."""
     found = [one for line in lines if (one := _secret(line.text, path, line.number, is_test=is_test)) is not None]
     if not found and lines:
         whole = _secret("\n".join(line.text for line in lines), path, lines[0].number, is_test=is_test)
@@ -123,14 +123,14 @@ def secrets_in(path: str, lines: Sequence[DiffLine], *, is_test: bool) -> Iterat
 
 
 def _secret(text: str, path: str, number: int, *, is_test: bool) -> Finding | None:
-    """Return the finding for a text, None when it has no secret."""
+    """Return the finding for a text; None if it has no secret."""
     every = explain(text)
     if not every:
         return None
-    # A marker is what the redactor left of a secret.
+    # The redactor's own markers are not secrets.
     found = [one for one in every if not text[one.start : one.end].startswith("[redacted:")]
     is_harmless = bool(found) and all(
-        # Without a score a rule knew the format of the secret, so it is one.
+        # Without a score, a rule matched the format of a secret, so it is one.
         one.score is not None
         and _is_harmless(text[one.start : one.end], path, text, is_named=one.reason.startswith("name "), is_test=is_test)
         for one in found
@@ -147,13 +147,13 @@ def _secret(text: str, path: str, number: int, *, is_test: bool) -> Finding | No
 
 
 def _is_harmless(value: str, path: str, text: str, *, is_named: bool, is_test: bool) -> bool:
-    """Return whether a value that is only named like a secret is plainly none."""
+    """Return whether a value that is named like a secret is clearly not one."""
     suffix = suffix_of(path)
-    if suffix == ".py" and (_is_quoted(value, text) or (is_test and _is_item(value, text))):
+    if suffix == ".py" and (_is_quoted(value, text) or (is_test and _is_concatenated(value, text))):
         return True
     if looks_random(value):
         return False
-    # Tests make their secrets up; real ones have a format or look random.
+    # Tests use made-up secrets; real ones have a known format or look random.
     if is_test or _PLACEHOLDER.fullmatch(value):
         return True
     if suffix in _DOCUMENTS and _is_in_ticks(value, text) and _NAMES_A_KIND.fullmatch(value):
@@ -175,8 +175,8 @@ def _is_in_ticks(value: str, text: str) -> bool:
     return text[:start].count("`") % 2 == 1 and "`" in text[start + len(value) :]
 
 
-def _is_item(value: str, text: str) -> bool:
-    """Return whether a literal is joined to another, so the whole is written nowhere: "a" + "b" * 9."""
+def _is_concatenated(value: str, text: str) -> bool:
+    """Return whether a literal is concatenated, so that the whole value is written nowhere: "a" + "b" * 9."""
     literal = rf"""["']{re.escape(value)}["']"""
     return re.search(rf"""["']\s*\+\s*{literal}|{literal}\s*(?:\+\s*["']|\*\s*\d)""", text) is not None
 
@@ -195,30 +195,30 @@ def run_static(change: Change, settings: ReviewSettings, examiner: Examiner, run
     known = {(one.file, one.kind) for one in found}
     by_rules = find_by_rules(sources(change, settings.tests), 1)
     found += [one for one in by_rules if (one.file, one.kind) not in known]
-    failed, unsaid = _run_checks(change, settings, examiner)
+    failed, without_result = _run_checks(change, settings, examiner)
     linted = run_linters(1)
     return conclude(
         1,
         [*found, *failed, *linted.findings],
-        unproven="; ".join((*unsaid, *linted.unproven)),
+        unproven="; ".join((*without_result, *linted.unproven)),
         note="; ".join(linted.missing),
         by=["rules", *(check.name for check in settings.static_checks), *linted.ran],
     )
 
 
 def run_security(change: Change, settings: ReviewSettings, run_linters: RunLinters) -> StageResult:
-    """Look for secrets, dangerous calls and changed dependencies in what a change adds."""
+    """Find secrets, dangerous calls and changed dependencies in the added lines of a change."""
     found = list(find_secrets(change, IgnoreFile(settings.tests), IgnoreFile(settings.rules.samples)))
     for merge in change.discarding_merges:
-        text = f"merge {merge[:12]} takes nothing from the commits it brings in, which would be published unreviewed"
+        text = f"merge {merge[:12]} discards the changes of its commits, which would be published unreviewed"
         found.append(Finding(severity=Severity.BLOCKING, kind="discarded-commits", text=text, remedy="Drop the merge."))
     found += find_by_rules(sources(change, settings.tests), 4)
     found += find_questions(change)
     linted = run_linters(4)
     found += linted.findings
-    text = "known vulnerabilities of dependencies were not looked up: there is no database"
+    text = "known vulnerabilities of dependencies were not checked: there is no database"
     found.append(Finding(severity=Severity.INFO, kind="not-checked", text=text))
-    # The worst first: the limit must not cut off what stops the change.
+    # The most severe first, so that the limit does not cut off blocking findings.
     found.sort(key=lambda one: list(Severity).index(one.severity))
     return conclude(
         4,
@@ -230,24 +230,24 @@ def run_security(change: Change, settings: ReviewSettings, run_linters: RunLinte
 
 
 def _run_checks(change: Change, settings: ReviewSettings, examiner: Examiner) -> tuple[list[Finding], list[str]]:
-    """Run the static checks of the base; return what failed, and which checks could not give a result."""
+    """Run the static checks of the base. Return the findings, and the checks that gave no result."""
     paths = [one.path for one in change.paths if one.status != "D"]
     failed: list[Finding] = []
-    unsaid: list[str] = []
+    without_result: list[str] = []
     for check in settings.static_checks:
-        verdict, said = examiner.verdict(check, change.head, paths)
+        verdict, result = examiner.verdict(check, change.head, paths)
         if verdict.outcome is CheckOutcome.ERROR:
-            unsaid.append(f"{check.name} could not say: {said.described}")
+            without_result.append(f"{check.name} gave no result: {result.described}")
         elif not verdict.is_pass:
-            text, output = f"{check.name}: {said.described}", said.output[-1500:].strip()
-            failed.append(Finding(severity=Severity.BLOCKING, kind="check", text=text, remedy=output))
-    return failed, unsaid
+            text, remedy = f"{check.name}: {result.described}", result.output[-1500:].strip()
+            failed.append(Finding(severity=Severity.BLOCKING, kind="check", text=text, remedy=remedy))
+    return failed, without_result
 
 
 def _tree_faults(change: Change) -> Iterator[Finding]:
-    """Yield what no tree may have: links out of it, submodules, files that are too large, conflict markers."""
+    """Yield findings for unsafe files: links out of the tree, submodules, too large files, conflict markers."""
     for fault in changes.find_faults(change.repository, change.base, change.base, change.head, ()):
-        # An attempt that did nothing is no fault of a change that somebody wants.
+        # That an attempt changed nothing is a fault only for the conductor.
         if fault.signature == changes.NO_CHANGE:
             continue
         for path in fault.paths[:20] or ("",):
@@ -255,7 +255,7 @@ def _tree_faults(change: Change) -> Iterator[Finding]:
 
 
 def _syntax_errors(change: Change) -> Iterator[Finding]:
-    """Yield Python files that do not parse, and settings that no longer do."""
+    """Yield findings for Python files that don't parse, and JSON and TOML files that no longer parse."""
     for path in change.added_by_file:
         content = change.content(path)
         suffix = path.rpartition(".")[2]
@@ -279,21 +279,21 @@ def _can_read(suffix: str, content: bytes | None) -> bool:
     return content is not None
 
 
-def forgotten_documents(change: Change, source: tuple[str, ...], documents: tuple[str, ...]) -> Iterator[Finding]:
-    """Yield a finding where the settings ask for documents and a change of the source has none."""
+def find_missing_documents(change: Change, source: tuple[str, ...], documents: tuple[str, ...]) -> Iterator[Finding]:
+    """Yield a finding if the settings require documents and a change of the source has none."""
     paths = [one.path for one in change.paths]
     if not source or not documents or "docs-not-needed:" in change.message.lower():
         return
     if any(map(IgnoreFile(source).covers, paths)) and not any(map(IgnoreFile(documents).covers, paths)):
         remedy = "Change the documents, or write `Docs-not-needed: why` into the message."
-        text = "the source changes and no document does"
+        text = "the source changes, but no document does"
         yield Finding(severity=Severity.SIGNIFICANT, kind="documents", text=text, remedy=remedy)
 
 
-def forgotten_tests(change: Change, settings: ReviewSettings) -> Iterator[Finding]:
-    """Yield a finding where the settings ask for tests and a change of code has none."""
+def find_missing_tests(change: Change, settings: ReviewSettings) -> Iterator[Finding]:
+    """Yield a finding if the settings require tests and a change of code has none."""
     files = [one for one in sources(change, settings.tests) if not one.is_document]
     changed = [one for one in files if not one.is_test and one.new.code.split() != one.old.code.split()]
     if settings.rules.needs_tests and changed and not any(one.is_test for one in files):
-        text, remedy = "the code changes and no test does", "Add a test that shows what is new."
+        text, remedy = "the code changes, but no test does", "Add a test of the new behaviour."
         yield Finding(severity=Severity.SIGNIFICANT, kind="untested", text=text, file=changed[0].path, remedy=remedy)

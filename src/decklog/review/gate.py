@@ -1,4 +1,4 @@
-"""The gate: seven stages over one change, those without a model first, and one verdict for its tree and patch."""
+"""The review gate: run seven stages on one change, those without a model first, and record one verdict."""
 
 import ast
 import hashlib
@@ -21,8 +21,8 @@ from decklog.log import Decklog
 from decklog.models.asking import BuildProvider
 from decklog.records.values import to_json
 from decklog.review import settings as review_settings
-from decklog.review.change import Change, between, usual_base
-from decklog.review.critique import kept_for_review
+from decklog.review.change import Change, between, find_default_base
+from decklog.review.critique import find_kept_findings
 from decklog.review.deterministic import run_security, run_static
 from decklog.review.linters import Linters
 from decklog.review.model_stages import Ask, run_adversarial, run_architectural, run_feedback_binding, run_prose
@@ -37,14 +37,14 @@ from decklog.stores.workflow.reviews import Review, ReviewVerdict
 _QUESTIONS = ("protected", "knows-its-tests", "old-tests")
 _NO_RESULT = ("error", "inherited", "flaky")
 _NO_BEHAVIOUR = (".md", ".rst", ".txt", ".adoc", ".editorconfig", ".gitignore")
-# What decides how code behaves. Names, calls and the layout of functions may change in a refactoring.
+# Nodes that decide how code behaves. A refactoring may change names, calls and the layout of functions.
 _BEHAVIOUR = (ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.If, ast.IfExp, ast.Raise, ast.Try, ast.While, ast.match_case)
 _MOST = 20
 
 
 @dataclass(frozen=True)
-class Functional:
-    """Runs stage 2 on one change."""
+class FunctionalStage:
+    """Stage 2: runs the checks of the base on a change, and measures what they prove."""
 
     change: Change
     settings: ReviewSettings
@@ -53,15 +53,15 @@ class Functional:
     mark: str
 
     def run(self) -> StageResult:
-        """Run the checks of the base on the change; where they pass, measure what they show of it."""
+        """Run the checks on the change. If they pass, measure which changed lines they test."""
         checks = self.settings.functional_checks
         by = [check.name for check in checks]
         if not checks:
-            return conclude(2, unproven="no check that runs tests is defined in the commit that the change starts from", by=by)
+            return conclude(2, unproven="the base commit of the change defines no check that runs tests", by=by)
         found = self.examiner.examine(self.change.base, self.change.head)
         findings = [one for row in found.findings for one in _read_findings(row, is_held=found.outcome == "held")]
-        unsaid = {str(one["check"]): str(one["text"]) for one in found.findings if one["kind"] in _NO_RESULT}
-        unproven = "; ".join(f"{name} could not say{f': {why}' if why else ''}" for name, why in unsaid.items())
+        without_result = {str(one["check"]): str(one["text"]) for one in found.findings if one["kind"] in _NO_RESULT}
+        unproven = "; ".join(f"{name} gave no result{f': {why}' if why else ''}" for name, why in without_result.items())
         if not unproven and not any(one.severity is Severity.BLOCKING for one in findings):
             findings += [one for check in checks for one in self._vacuous_tests(check)]
             check = next((one for one in checks if one.report == "junit"), None)
@@ -83,7 +83,7 @@ class Functional:
         return measuring.findings(paths)
 
     def _vacuous_tests(self, check: Check) -> Iterator[Finding]:
-        """Yield a finding when a change of behaviour brings tests that all pass without it."""
+        """Yield a finding if behaviour changes but all new tests pass without the change."""
         change, examiner, tests = self.change, self.examiner, IgnoreFile(self.settings.tests)
         paths = [one.path for one in change.paths if one.status != "D"]
         new_tests = [path for path in paths if tests.covers(path)]
@@ -101,11 +101,11 @@ class Functional:
                 kind="vacuous-test",
                 text=f"every new test passes without the change: {', '.join(sorted(added)[:_MOST])}",
                 file=new_tests[0],
-                remedy="Add a test that fails when the change is taken back.",
+                remedy="Add a test that fails without the change.",
             )
 
     def _changes_behaviour(self, tests: IgnoreFile) -> bool:
-        """Return whether code differs in more than words, types, names and the layout of functions."""
+        """Return whether code changes in more than texts, types, names and the layout of functions."""
         before: Counter[str] = Counter()
         after: Counter[str] = Counter()
         for one in self.change.paths:
@@ -140,7 +140,7 @@ def _parts(node: ast.AST) -> Iterator[str]:
 
 
 def _read_findings(row: Mapping[str, Any], *, is_held: bool) -> Iterator[Finding]:
-    """Yield what an examination found as findings of a review."""
+    """Yield a finding of an examination as findings of a review."""
     kind, output = str(row["kind"]), str(row.get("output", ""))[-1500:].strip()
     if kind in _NO_RESULT:
         yield Finding(severity=Severity.INFO, kind=kind, text=f"{row['check']}: {row['text'] or kind}", remedy=output)
@@ -156,7 +156,7 @@ def _read_findings(row: Mapping[str, Any], *, is_held: bool) -> Iterator[Finding
 class ReviewGate:
     """Reviews one change for one run.
 
-    `proof` returns a proof that is already known; `last` is the previous review of the same change by the same settings.
+    `proof` replaces the proof of a fix; `last` is the previous review of the same change by the same settings.
     """
 
     log: Decklog
@@ -168,7 +168,7 @@ class ReviewGate:
     task_id: str | None = None
     fence: int = 0
     feedback_id: str | None = None
-    is_mending: bool = False
+    is_fix: bool = False
     on_stage: Callable[[StageResult], object] = lambda _: None
     proof: Callable[[Change], FixProof] | None = None
     last: Review | None = None
@@ -198,7 +198,7 @@ class ReviewGate:
         )
 
     def run_stage(self, number: int) -> StageResult:
-        """Run one stage alone; it makes no verdict."""
+        """Run one stage alone, without a verdict."""
         result = self._stages()[number]()
         self._record(result)
         return result
@@ -219,10 +219,12 @@ class ReviewGate:
 
     def _stages(self) -> dict[int, Callable[[], StageResult]]:
         change, settings, ask = self.change, self.settings, self.ask
-        suspected = kept_for_review(self.log, self.run_id, self.task_id)
+        suspected = find_kept_findings(self.log, self.run_id, self.task_id)
         return {
             1: lambda: run_static(change, settings, self._examiner(settings.static_checks), self._linters.run),
-            2: lambda: Functional(change, settings, self._examiner(settings.functional_checks), self.runner, self._mark).run(),
+            2: lambda: FunctionalStage(
+                change, settings, self._examiner(settings.functional_checks), self.runner, self._mark
+            ).run(),
             3: lambda: run_architectural(change, settings, ask),
             4: lambda: run_security(change, settings, self._linters.run),
             5: lambda: run_prose(change, settings.rules, ask),
@@ -240,27 +242,25 @@ class ReviewGate:
 
     def _feedback_binding(self) -> StageResult:
         prove = self.proof or Proving(self.log, self.settings, self.runner, self.run_id, lambda _: None).prove
-        return run_feedback_binding(
-            self.log, self.change, prove, self.ask, feedback_id=self.feedback_id, is_mending=self.is_mending
-        )
+        return run_feedback_binding(self.log, self.change, prove, self.ask, feedback_id=self.feedback_id, is_fix=self.is_fix)
 
     def _examiner(self, checks: tuple[Check, ...]) -> Examiner:
         configuration = self.settings.configuration(checks)
         return Examiner(self.log, self.run_id, configuration, self.runner, task_id=self.task_id, fence=self.fence)
 
-    # Results on record
+    # Recorded results
 
     @property
     def _identity(self) -> str:
-        """The digest of what a result counts for: the change, the settings and the feedback."""
+        """The digest that identifies results: of the change, the settings and the feedback."""
         facts = [self.change.base, self.change.tree, self.change.patch, self.change.message, self.settings.digest]
-        return hashlib.sha256(to_json([*facts, self.feedback_id, self.is_mending]).encode()).hexdigest()
+        return hashlib.sha256(to_json([*facts, self.feedback_id, self.is_fix]).encode()).hexdigest()
 
     def _record(self, result: StageResult) -> None:
         self.log.reviews.keep_pass(self.run_id, self._identity, result.number, result.as_dict(), task_id=self.task_id)
 
     def _known_results(self) -> dict[int, StageResult]:
-        """Return the results of a gate that was killed or could not prove everything; failed and passed ones stay."""
+        """Return the recorded passed and failed stages of an earlier gate, which are not run again."""
         is_reliable = self.last is not None and self.log.reviews.can_rely_on(self.last)
         stored: list[Any] = [one.result for one in self.log.reviews.passes(self.run_id, self._identity)]
         stored += self.last.passes if self.last is not None and is_reliable else []
@@ -270,42 +270,42 @@ class ReviewGate:
         return {number: one for number, one in found.items() if one.status in (StageStatus.PASS, StageStatus.FAIL)}
 
 
-# The goal of a review's run: this, and the title of the change.
+# The goal of a review's run is this and the title of the change.
 GOAL = "Review: "
 _LONGEST_TITLE = 100
 
 
-def settings_of(change: Change) -> ReviewSettings:
-    """Return the settings of a change: those of the commit that it starts from."""
+def load_settings(change: Change) -> ReviewSettings:
+    """Load the review settings of a change from its base commit."""
     return review_settings.read(change.repository.read(change.base, NAME))
 
 
 def find_change(repository: Repository, words: str | None, *, base: str = "") -> Change:
-    """Return the change named by words; without a base, against the branch that the settings name."""
+    """Return the change of `BASE..HEAD` or a head. Without a base, use the branch of the settings."""
     change = between(repository, words, base=base)
-    named = settings_of(change).rules.base
+    named = load_settings(change).rules.base
     if base or not named or ".." in (words or ""):
         return change
-    return between(repository, words, base=_published(repository, named))
+    return between(repository, words, base=_published_branch(repository, named))
 
 
-def _published(repository: Repository, branch: str) -> str:
-    """Return the remote's branch where it is known; a local one may have moved on."""
+def _published_branch(repository: Repository, branch: str) -> str:
+    """Return the remote's branch if it is known; the local one may be ahead."""
     remote = f"refs/remotes/origin/{branch}"
     return remote if repository.resolve(remote) is not None else branch
 
 
-def base_of(repository: Repository) -> str | None:
-    """Return the commit that changes are published against by its own settings; None without one."""
-    usual = usual_base(repository)
+def find_base(repository: Repository) -> str | None:
+    """Return the commit that changes are published against; None if there is none."""
+    usual = find_default_base(repository)
     content = None if usual is None else repository.read(usual, NAME)
     named = review_settings.read(content).rules.base if content is not None else ""
-    return repository.resolve(_published(repository, named)) if named else usual
+    return repository.resolve(_published_branch(repository, named)) if named else usual
 
 
 def has_gate(repository: Repository) -> bool:
-    """Return whether the published branch has a gate, even in settings that can't be parsed."""
-    base = usual_base(repository)
+    """Return whether the published branch has a gate, even if its settings can't be parsed."""
+    base = find_default_base(repository)
     content = repository.read(base, NAME) if base is not None else None
     return content is not None and b"[review" in content
 
@@ -321,7 +321,7 @@ def build_gate(
     end_reason: Callable[[], str | None] = lambda: None,
     **given: Any,
 ) -> ReviewGate:
-    """Build a gate: checks and models run in `folder`; prompts come from the commit that the change starts from."""
+    """Build a gate whose checks and models run in `folder`, with the prompts of the change's base commit."""
     repository = change.repository
     runner = Runner.beneath(folder / "checks", log, repository, settings.sandbox, end_reason=end_reason)
     models = settings.setup(log, repository, change.base, folder / "calls", build=make, end_reason=end_reason)
@@ -337,16 +337,16 @@ def last_review(log: Decklog, change: Change, settings: ReviewSettings, feedback
 
 
 def _is_final(log: Decklog, review: Review) -> bool:
-    """Return whether another review would change nothing.
+    """Return whether another review can't change the verdict.
 
-    An unproven one may be proven now. A verdict that lets the change pass counts only if the gate signed it.
+    An unproven change may be proven by now. A pass counts only if the gate signed it.
     """
     return review.verdict is ReviewVerdict.BLOCK or log.reviews.lets_pass(review.id)
 
 
 def review(log: Decklog, change: Change, *, again: bool = False, feedback_id: str | None = None, **given: Any) -> Review:
-    """Review a change in a separate run; a review that was killed continues where it was. `given` are fields of the gate."""
-    settings = settings_of(change)
+    """Review a change in a separate run. A killed review continues from its last stage. `given` are fields of the gate."""
+    settings = load_settings(change)
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_final(log, last):
         return last.marked_already()
@@ -357,8 +357,8 @@ def review(log: Decklog, change: Change, *, again: bool = False, feedback_id: st
 
 
 def run_stage(log: Decklog, change: Change, number: int, **given: Any) -> StageResult:
-    """Run one stage of the gate alone, in the run of the change; it makes no verdict."""
-    with _open_gate(log, change, settings_of(change), **given) as gate:
+    """Run one stage of the gate alone, in the run of the change, without a verdict."""
+    with _open_gate(log, change, load_settings(change), **given) as gate:
         return gate.run_stage(number)
 
 
@@ -368,17 +368,17 @@ def _open_gate(
 ) -> Iterator[ReviewGate]:
     """Build the gate of a review in its own run and folder."""
     require_consent(change.repository, change.base)
-    run_id = _run_of(log, change, settings, feedback_id)
+    run_id = _start_run(log, change, settings, feedback_id)
     folder = change.repository.state / "reviews" / ref_part(run_id)
-    _clear(folder)
+    _remove_folder(folder)
     try:
         yield build_gate(log, change, settings, folder, run_id=run_id, feedback_id=feedback_id, **given)
     finally:
-        _clear(folder)
+        _remove_folder(folder)
 
 
-def _run_of(log: Decklog, change: Change, settings: ReviewSettings, feedback_id: str | None) -> str:
-    """Start the run of a review, or return the one that was started and has not ended."""
+def _start_run(log: Decklog, change: Change, settings: ReviewSettings, feedback_id: str | None) -> str:
+    """Start the run of a review, or return its open one."""
     facts = [str(change.repository.common), change.base, change.head, settings.digest, feedback_id]
     identity = hashlib.sha256(to_json(facts).encode()).hexdigest()
     ended = len(log.reviews.find(tree=change.tree, patch=change.patch, limit=200))
@@ -386,6 +386,6 @@ def _run_of(log: Decklog, change: Change, settings: ReviewSettings, feedback_id:
     return log.runs.start(f"{GOAL}{title}", key=f"review:{identity}:{ended}", repo=str(change.repository.folder)).id
 
 
-def _clear(folder: Path) -> None:
+def _remove_folder(folder: Path) -> None:
     if folder.exists():
         remove_folder(folder)

@@ -1,4 +1,4 @@
-"""Stages 3, 5, 6 and 7, which may ask a model: the form of an answer, and the findings that follow from it."""
+"""Stages 3, 5, 6 and 7, which may ask a model: the schemas of its answers, and their findings."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from decklog.log import Decklog
 from decklog.models.asking import ModelSetup
 from decklog.models.client import ModelAnswer
 from decklog.review.change import Change
-from decklog.review.deterministic import forgotten_documents, forgotten_tests
+from decklog.review.deterministic import find_missing_documents, find_missing_tests
 from decklog.review.proof.judging import REMEDIES, FixProof
 from decklog.review.result import Finding, Severity, StageResult, conclude, skip
 from decklog.review.rules import find_in_message
@@ -76,14 +76,14 @@ class Ask:
         return self.models.ask(self.log, site, FORMS[number], data, run_id=self.run_id, task_id=self.task_id)
 
 
-def _asked(number: int, answer: ModelAnswer, findings: Iterable[Finding], by: str = "", **given: Any) -> StageResult:
-    """Build the result of a stage that a model has answered, or could not answer."""
+def _conclude_answer(number: int, answer: ModelAnswer, findings: Iterable[Finding], by: str = "", **given: Any) -> StageResult:
+    """Build the result of a stage from a model's answer, which may be missing."""
     names = [name for name in (by, answer.model) if name]
     return conclude(number, findings, unproven=answer.why, is_outage=answer.is_outage, by=names, **given)
 
 
 def read_findings(data: Mapping[str, Any]) -> list[Finding]:
-    """Return the findings of an answer. A verdict that its findings do not support is a finding, too."""
+    """Return the findings of an answer. A verdict without a finding that supports it is a finding too."""
     found = [
         Finding(
             severity=Severity(one["severity"]),
@@ -96,25 +96,25 @@ def read_findings(data: Mapping[str, Any]) -> list[Finding]:
         for one in data["findings"]
     ]
     if data.get("verdict") == "request-changes" and all(one.severity is Severity.MINOR for one in found):
-        text = "the reviewer requests changes and names none that are needed"
+        text = "the reviewer requests changes but names no required one"
         found.append(Finding(severity=Severity.SIGNIFICANT, kind="verdict", text=text))
     return found
 
 
 def _with_model(number: int, change: Change, ask: Ask, found: list[Finding]) -> StageResult:
-    """Add what a model finds in a change to what is known of it."""
+    """Build the result of a stage from known findings and those of a model."""
     answer = ask(number, [("message", change.message), ("diff", change.diff)])
     more = [] if answer.data is None else read_findings(answer.data)
-    return _asked(number, answer, [*found, *more], "rules")
+    return _conclude_answer(number, answer, [*found, *more], "rules")
 
 
 # Stage 3: structure
 
 
 def run_architectural(change: Change, settings: ReviewSettings, ask: Ask) -> StageResult:
-    """Check for tests and documents where the settings ask for them; a model looks at the structure."""
+    """Check for missing tests and documents; ask a model about the structure if the settings enable it."""
     rules = settings.rules
-    found = [*forgotten_documents(change, rules.source, rules.docs), *forgotten_tests(change, settings)]
+    found = [*find_missing_documents(change, rules.source, rules.docs), *find_missing_tests(change, settings)]
     return _with_model(3, change, ask, found) if 3 in rules.model_passes else conclude(3, found, by=["rules"])
 
 
@@ -122,9 +122,9 @@ def run_architectural(change: Change, settings: ReviewSettings, ask: Ask) -> Sta
 
 
 def run_prose(change: Change, rules: Rules, ask: Ask) -> StageResult:
-    """Check the form of the commit messages; a model looks at the tone where the settings ask for it."""
+    """Check the form of the commit messages; ask a model about the tone if the settings enable it."""
     if not change.messages:
-        return skip(5, "there is no message yet")
+        return skip(5, "there is no commit message yet")
     found = [one for message in change.messages for one in _check_message(message, rules)]
     if 5 not in rules.model_passes or any(one.severity is Severity.SIGNIFICANT for one in found):
         return conclude(5, found, by=["rules"])
@@ -136,7 +136,7 @@ def _check_message(message: str, rules: Rules) -> Iterator[Finding]:
     if len(title) > rules.title_length:
         yield _bad_message("title", f"the title has {len(title)} characters, more than {rules.title_length}", "Shorten it.")
     if body and body.partition("\n")[0].strip():
-        text = "no empty line follows the title, so git takes both for the title"
+        text = "no empty line follows the title, so git joins both lines as the title"
         yield Finding(severity=Severity.MINOR, kind="body", text=text, remedy="Leave the second line empty.")
     if rules.titles == "conventional" and not _CONVENTIONAL.match(title):
         remedy = f"Begin it with one of {', '.join(_TYPES)} and a colon."
@@ -155,26 +155,26 @@ def _bad_message(kind: str, text: str, remedy: str) -> Finding:
 
 
 def run_adversarial(change: Change, rules: Rules, ask: Ask, *, suspected: str = "") -> StageResult:
-    """Ask a model for faults, given those suspected while the change was made. Its score counts, too."""
+    """Ask a model for faults and a score, given the findings that critique kept."""
     if 6 not in rules.model_passes:
-        return skip(6, "the repository's settings do not ask for it")
+        return skip(6, "the repository's settings do not enable it")
     more = [("suspected while it was made", suspected)] if suspected else []
     answer = ask(6, [("message", change.message), ("diff", change.diff), *more])
     if answer.data is None:
-        return _asked(6, answer, ())
-    return _asked(6, answer, read_findings(answer.data), score=int(answer.data["score"]))
+        return _conclude_answer(6, answer, ())
+    return _conclude_answer(6, answer, read_findings(answer.data), score=int(answer.data["score"]))
 
 
 # Stage 7: the feedback that a change answers
 
 
 def run_feedback_binding(
-    log: Decklog, change: Change, prove: Callable[[Change], FixProof], ask: Ask, *, feedback_id: str | None, is_mending: bool
+    log: Decklog, change: Change, prove: Callable[[Change], FixProof], ask: Ask, *, feedback_id: str | None, is_fix: bool
 ) -> StageResult:
-    """Check that a change answers its feedback and that a test proves it. Any doubt blocks it."""
+    """Check that a change quotes its feedback and that a test proves it. Any doubt blocks the change."""
     if feedback_id is None:
-        if is_mending:
-            return conclude(7, [_doubt("feedback", "a fix has to name the feedback that it answers")])
+        if is_fix:
+            return conclude(7, [_doubt("feedback", "a fix must name the feedback that it answers")])
         return skip(7, "the change does not claim to answer any feedback")
     try:
         feedback = log.feedback.get(feedback_id)
@@ -191,7 +191,7 @@ def run_feedback_binding(
     data = [("feedback", feedback.body), ("message", change.message), ("outcomes", outcomes), ("diff", change.diff)]
     answer = ask(7, data)
     doubts = () if answer.data is None else _check_answer(answer.data["checks"])
-    return _asked(7, answer, doubts, "differential test")
+    return _conclude_answer(7, answer, doubts, "differential test")
 
 
 def _doubt(kind: str, text: str, remedy: str = "") -> Finding:

@@ -1,4 +1,4 @@
-"""Decides whether commits may be published: where a repository has a gate, only what the gate or a person let through."""
+"""Decide whether commits may be published. With a gate, the gate or a person must have approved exactly these."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -16,8 +16,8 @@ from decklog.provenance.commit_origins import count_agent_lines
 from decklog.provenance.git import GitRepository
 from decklog.provenance.settings import git_failures
 from decklog.review.change import Change
-from decklog.review.deterministic import secrets_in
-from decklog.review.gate import GOAL, base_of, find_change, has_gate, settings_of
+from decklog.review.deterministic import find_line_secrets
+from decklog.review.gate import GOAL, find_base, find_change, has_gate, load_settings
 from decklog.review.result import Severity
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.workflow.reviews import Review, ReviewVerdict
@@ -33,9 +33,9 @@ _ANSWERED = {True: "Publish it.", False: "Fix the findings and review that, or r
 
 
 def push_block_reason(log: Decklog | None, published: Sequence[Publication], *, root: str, state: Path) -> str | None:
-    """Return why a command must not publish; None when it publishes nothing, or the gate lets it.
+    """Return why a command must not publish; None if it publishes nothing or the gate approves it.
 
-    Without a log no review is known: a repository with a gate then publishes nothing.
+    Without a log no review is known, so a repository with a gate publishes nothing.
     """
     return next((reason for one in published for reason in _reasons(log, one, root, state)), None)
 
@@ -52,7 +52,7 @@ def _reasons(log: Decklog | None, publication: Publication, root: str, state: Pa
     except DecklogError as problem:
         # Outside of a repository git refuses the push. Every other error leaves the change unproven.
         if problem.code != "not_found":
-            yield f"The review of this can't be looked up: {problem.message}."
+            yield f"The review can't be looked up: {problem.message}."
 
 
 def _source_reasons(
@@ -66,14 +66,14 @@ def _source_reasons(
     if change is None:
         yield from _hidden_commits(repository, name)
         return
-    if not settings_of(change).is_asked_for:
+    if not load_settings(change).is_asked_for:
         return
     if _UNKNOWN in source:
         yield "The commits of this push are unknown, and this repository has a gate. Name the branch."
     elif publication.after_a_change:
-        yield "The same command makes what it publishes, so it can't be reviewed. Make it first, then: decklog review"
+        yield "This command creates the commits that it publishes. Create and review them first: decklog review"
     elif log is None:
-        yield "This repository has a gate and no log with its reviews. Make one: decklog init"
+        yield "This repository has a gate but no log with its reviews. Create one: decklog init"
     else:
         commits = _commits_between(repository, change.base, change.head)
         reason = publish_block_reason(log, change) or _secret_in_message(repository, commits, name)
@@ -82,9 +82,9 @@ def _source_reasons(
 
 
 def _change(repository: Repository, source: str) -> Change | None:
-    """Return what a source has beyond the branch that it is published against; None if nothing.
+    """Return the change of a source compared with its published branch; None if they do not differ.
 
-    Raise Invalid where that is unknown, as with wrong settings or a branch without a common commit.
+    Raise Invalid if that is unknown, for example for invalid settings or branches without a common commit.
     """
     try:
         return find_change(repository, source)
@@ -97,17 +97,17 @@ def _change(repository: Repository, source: str) -> Change | None:
 
 
 def _hidden_commits(repository: Repository, source: str) -> Iterator[str]:
-    """Yield why a source is blocked whose commits change nothing in sum: each of them is published."""
+    """Yield why a source is blocked whose commits cancel each other out, since each of them is published."""
     if not has_gate(repository):
         return
-    head, base = repository.resolve(source), base_of(repository)
+    head, base = repository.resolve(source), find_base(repository)
     if head is None or base is None:
         return
     commits = _commits_between(repository, base, head)
     changing = [one for one in commits if [repository.tree(one)] != [repository.tree(above) for above in repository.parents(one)]]
     if changing:
         yield (
-            f"{len(changing)} commits of {source} change nothing in sum, but each of them would be published: "
+            f"{len(changing)} commits of {source} cancel each other out, but each of them would be published: "
             f"{', '.join(one[:12] for one in changing[:5])}. Drop them: git reset --hard {base[:12]}"
         )
     elif reason := _secret_in_message(repository, commits, source):
@@ -115,37 +115,37 @@ def _hidden_commits(repository: Repository, source: str) -> Iterator[str]:
 
 
 def _secret_in_message(repository: Repository, commits: Sequence[str], source: str) -> str | None:
-    """Return which message of a commit or a tag has a secret; None if none does."""
+    """Return a reason if the message of a commit or a tag has a secret; None if none does."""
     for name, text in _published_messages(repository, commits, source):
         lines = [DiffLine(name, "+", number, line) for number, line in enumerate(text.splitlines(), 1)]
-        if any(found.severity is Severity.BLOCKING for found in secrets_in(name, lines, is_test=False)):
+        if any(found.severity is Severity.BLOCKING for found in find_line_secrets(name, lines, is_test=False)):
             return f"The message of {name} has a secret. Rewrite it, and replace the secret where it is used."
     return None
 
 
 def publish_block_reason(log: Decklog, change: Change) -> str | None:
-    """Return why a change must not be published; None when the gate or a person let exactly it pass."""
-    review = _review_of(log, change)
-    if review is None or review.settings != settings_of(change).digest:
-        what = f"Tree {change.tree[:12]}{_lines_of_agents(log, change)}"
+    """Return why a change must not be published; None if the gate or a person approved exactly this change."""
+    review = _find_review(log, change)
+    if review is None or review.settings != load_settings(change).digest:
+        what = f"Tree {change.tree[:12]}{_describe_agent_lines(log, change)}"
         return f"{what} was not reviewed: decklog review {change.base[:12]}..{change.head[:12]}"
     if log.reviews.lets_pass(review.id):
         return None
     if not review.verdict.holds:
         return (
-            f"The verdict of review {review.id} on tree {review.tree[:12]} is {review.verdict}, and the owner did not sign that. "
-            f"The owner can let exactly this pass: decklog review ask {review.id}"
+            f"The verdict of review {review.id} on tree {review.tree[:12]} is {review.verdict}, but the owner did not sign it. "
+            f"The owner can approve exactly this change: decklog review ask {review.id}"
         )
     found = f"{len(review.findings)} findings" if review.findings else "see its reasons"
     return (
         f"The verdict of review {review.id} on tree {review.tree[:12]} is {review.verdict} ({found}). "
         f"See: decklog reviews show {review.id}. "
-        f"A person can let exactly this pass: decklog review ask {review.id}"
+        f"A person can approve exactly this change: decklog review ask {review.id}"
     )
 
 
-def _lines_of_agents(log: Decklog, change: Change) -> str:
-    """Return how many lines of a change agents wrote, in brackets; nothing for none."""
+def _describe_agent_lines(log: Decklog, change: Change) -> str:
+    """Return the number of lines by agents in brackets; empty if there are none."""
     repo = GitRepository.find(str(change.repository.folder))
     if repo is None:
         return ""
@@ -154,10 +154,10 @@ def _lines_of_agents(log: Decklog, change: Change) -> str:
     return f" ({counted(count, 'line')} by agents)" if count else ""
 
 
-def _review_of(log: Decklog, change: Change) -> Review | None:
-    """Return the newest review of a change that saw all of its commits.
+def _find_review(log: Decklog, change: Change) -> Review | None:
+    """Return the newest review of a change that covers all of its commits.
 
-    Another head with the same tree and patch may have other commits on the way there. One commit on top of the base has none.
+    Another head with the same tree and patch may have other commits in between, unless the change is one commit.
     """
     newest = log.reviews.latest(change.tree, change.patch)
     if newest is None or newest.head == change.head or change.is_one_commit:
@@ -170,15 +170,15 @@ def _review_of(log: Decklog, change: Change) -> Review | None:
 
 
 def request_override(log: Decklog, review: Review, *, by: str) -> str:
-    """Ask a person to let a blocked change pass; return the id of the approval.
+    """Ask a person to approve a blocked change; return the id of the approval.
 
-    A fix is blocked by every verdict but a pass. Where an owner is registered, an unsigned pass blocks, too.
+    Every verdict except a pass blocks a fix. With a registered owner, an unsigned pass blocks too.
     """
     is_pass = review.verdict is ReviewVerdict.PASS
     is_blocked = review.verdict.holds or (review.feedback_id is not None and not is_pass) or not log.reviews.lets_pass(review.id)
     if not is_blocked:
         raise Conflict(
-            f"the verdict of review {review.id} is {review.verdict}, which blocks nothing", hint="Publish it.", id=review.id
+            f"the verdict of review {review.id} is {review.verdict}, which does not block", hint="Publish it.", id=review.id
         )
     goal = log.runs.get(review.run_id).goal
     what = f"{goal.removeprefix(GOAL)} (tree {review.tree[:12]})" if goal.startswith(GOAL) else f"tree {review.tree[:12]}"
@@ -201,7 +201,7 @@ def request_override(log: Decklog, review: Review, *, by: str) -> str:
 
 
 def pending_override(log: Decklog, review: Review) -> str | None:
-    """Return the open approval for a review; None without one."""
+    """Return the open approval for a review; None if there is none."""
     found = log.approvals.find(review.run_id, state=ApprovalState.OPEN, source="review")
     return next((one.id for one in found if one.key == _key(review)), None)
 
@@ -214,7 +214,7 @@ def _key(review: Review) -> str:
 
 
 def _pushed_sources(publication: Publication, repository: Repository, folder: Path) -> Sequence[str]:
-    """Return the names of all that a command publishes."""
+    """Return the names of all refs and commits that a command publishes."""
     if publication.program != "git":
         named = [value for option, value in publication.options if option in _HEADS]
         return [value.rpartition(":")[2] for value in named] or ["HEAD"]
@@ -233,13 +233,13 @@ def _git_push_sources(publication: Publication, repository: Repository, folder: 
     specs = [ref for ref in publication.operands[0 if has_remote else 1 :] if ref != "tag"]
     if specs:
         for spec in specs:
-            yield from _sources_of_refspec(spec, repository)
+            yield from _refspec_sources(spec, repository)
     elif not flags.intersection((*_BRANCHES, "--tags")):
-        yield from _usual_sources(publication, repository, folder)
+        yield from _default_sources(publication, repository, folder)
 
 
-def _sources_of_refspec(spec: str, repository: Repository) -> Iterator[str]:
-    """Yield the sources of a refspec; `:` means every branch that the other side has too."""
+def _refspec_sources(spec: str, repository: Repository) -> Iterator[str]:
+    """Yield the sources of a refspec; `:` means all branches that the remote has too."""
     source, colon, target = spec.lstrip("+").partition(":")
     if colon and not source:
         # An empty source deletes; with an empty target it means all matching branches.
@@ -251,8 +251,8 @@ def _sources_of_refspec(spec: str, repository: Repository) -> Iterator[str]:
         yield source
 
 
-def _usual_sources(publication: Publication, repository: Repository, folder: Path) -> Iterator[str]:
-    """Yield what a push without a refspec publishes: HEAD, and what the settings add."""
+def _default_sources(publication: Publication, repository: Repository, folder: Path) -> Iterator[str]:
+    """Yield the sources of a push without a refspec: HEAD, and those of the settings."""
     yield "HEAD"
     # Settings of the remote or of the command line may name other refs.
     given = [value.partition("=")[::2] for option, value in publication.options if option == "-c"]
@@ -264,7 +264,7 @@ def _usual_sources(publication: Publication, repository: Repository, folder: Pat
             yield from repository.refs("refs/heads")
             yield from repository.refs("refs/tags") if key.endswith(".mirror") else ()
         elif key.startswith("remote.") and key.endswith(".push"):
-            yield from _sources_of_refspec(value, repository)
+            yield from _refspec_sources(value, repository)
 
 
 def _is_other_object(repository: Repository, source: str, folder: Path) -> bool:

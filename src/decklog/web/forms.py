@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from decklog import TrustStatus
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, Unproven
-from decklog.web.site import PageView, SiteRequest, status_of
+from decklog.web.site import PageView, SiteRequest, http_status
 
 LONGEST_TEXT = 4000
 # The actor if no owner is registered.
@@ -156,7 +156,7 @@ def send(request: SiteRequest, verb: str, action: WebAction) -> PageView | str:
     except DecklogError as problem:
         typed = {one.name: request.form.get(one.name, "") for one in form.fields}
         view = build_view(request, verb, form, problem=form_error(problem), typed=typed)
-        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else http_status(problem)})
 
 
 def _performed(request: SiteRequest, verb: str, action: WebAction, form: ActionForm, given: Mapping[str, str]) -> str:
@@ -259,7 +259,7 @@ class proven(AbstractContextManager[str]):
             raise Paused(f"too many wrong passwords: wait {wait:.0f} s")
         proof = proof_of(request)
         if proof["how"] == "none":
-            raise Denied(proof["why"], hint="At the terminal: decklog approvals decide")
+            raise Denied(proof["why"], hint="In the terminal, run: decklog approvals decide")
         self._owner = str(proof["owner"])
         self._blocks = _blocks(request, proof["how"], self._owner)
 

@@ -49,7 +49,7 @@ def offers(item: Item) -> list[Offer]:
 
 
 def _pausable(item: Item) -> list[Any]:
-    """List the tasks to pause when an item is paused: those that run or are next."""
+    """List the tasks to pause with an item: those that are running or ready."""
     return [task for task in item.open_tasks if task.state.value == "running" or _is_next(task)]
 
 
@@ -62,7 +62,7 @@ def _paused(item: Item) -> list[Any]:
 
 
 def _item_with(tasks_of: Callable[[Item], list[Any]], problem: str) -> Callable[[SiteRequest, str], Subject]:
-    """Return the loader of an item that must have tasks of a kind; otherwise it raises Conflict with a problem."""
+    """Return a loader of items that raises Conflict with `problem` if `tasks_of` finds no task of the item."""
 
     def load(request: SiteRequest, subject_id: str) -> Subject:
         item = named(request, subject_id)
@@ -84,7 +84,7 @@ def _comment(request: SiteRequest, item: Item, given: Mapping[str, str]) -> None
     context = context_of(request, item.run_id)
     path, _, number = given["where"].rpartition(":")
     if not path or not number.isdecimal() or len(number) > 9:
-        raise Invalid(f"{given['where']!r} names no line: write FILE:LINE, such as src/lexer.py:12", field="where")
+        raise Invalid(f"{given['where']!r} is not a line: write FILE:LINE, such as src/lexer.py:12", field="where")
     change = find_item_change(context, item)
     quoted = quote_line(context.repository, "" if change is None else change.tip, path, int(number))
     with signed(request, is_needed=False) as who:
@@ -134,7 +134,7 @@ def _landing(request: SiteRequest, run_id: str) -> Subject:
     context = context_of(request, run_id)
     plan = landing.prepare(context, None)
     if plan.is_done:
-        raise Conflict(f"{plan.branch} has everything of the run already", run_id=run_id)
+        raise Conflict(f"{plan.branch} already has all changes of the run", run_id=run_id)
     goal, state = request.log.runs.get(run_id).goal, f"{plan.branch} {plan.old} {plan.new}"
     return Subject(_Landing(context, plan), goal, f"/runs/{run_id}/changes", state)
 
@@ -150,7 +150,7 @@ ITEM_ACTIONS = {
         load=_any_item,
         title="Comment on a line",
         button="Send comment",
-        explanation="Another round works on it, from the change as it is. Send as many as you like.",
+        explanation="An agent works on all comments in another round, based on the current change.",
         command=lambda _, item: command("run", "comment", subject_of(item), "FILE:LINE", "TEXT"),
         fields=(FormField("where", "File and line", "line", hint="src/lexer.py:12"), FormField("text", "Comment")),
         is_signed=False,
@@ -161,7 +161,7 @@ ITEM_ACTIONS = {
         load=_any_item,
         title="Message to the agent",
         button="Send message",
-        explanation="Its agent gets the message at its next turn, or in the next round.",
+        explanation="The agent gets the message at its next turn, or in the next round.",
         command=lambda _, item: command("run", "message", subject_of(item), "TEXT"),
         fields=(FormField("text", "Message"),),
         is_signed=False,
@@ -169,10 +169,10 @@ ITEM_ACTIONS = {
         is_one_change=False,
     ),
     PAUSE: WebAction(
-        load=_item_with(_pausable, "nothing of {} runs or is next"),
+        load=_item_with(_pausable, "{} has no running or ready task"),
         title="Pause the work item",
         button="Pause item",
-        explanation="Its agent is ended, and what it has done so far is kept. Nobody claims it until you resume it.",
+        explanation="Its agent is ended, and the work so far is kept. The item is not claimed until you resume it.",
         command=lambda _, item: command("tasks", "pause", _pausable(item)[0].id, "--reason", "WHY"),
         fields=(REASON,),
         perform=_pause,
@@ -209,7 +209,7 @@ ITEM_ACTIONS = {
         load=_landing,
         title=lambda _, found: f"Land on {found.plan.branch}",
         button="Land",
-        explanation="The branch moves forward to what the run has landed. Commits that no check has passed are checked first.",
+        explanation="The branch moves forward to the landed commits of the run. Unchecked commits are checked first.",
         command=lambda _, found: command("run", "land", found.context.run_id, "--branch", found.plan.branch),
         facts=lambda _, found: found.facts,
         perform=_land,

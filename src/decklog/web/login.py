@@ -29,51 +29,51 @@ class RequestRefusal:
     message: str
 
 
-def value_of(headers: Headers, name: bytes) -> str | None:
+def header_value(headers: Headers, name: bytes) -> str | None:
     """Return a header's value. A repeated header returns all values joined, which matches no expected value."""
     found = [value.decode("latin-1") for key, value in headers if key.lower() == name]
     return ", ".join(found) if found else None
 
 
 def refusal(method: str, headers: Headers, names: Names, *, length: int = 0) -> RequestRefusal | None:
-    """Return why a request is refused, or None if it is admitted. `length` is the length of its URL."""
-    host = value_of(headers, b"host")
+    """Return why a request is refused; None if it is allowed. `length` is the length of its URL."""
+    host = header_value(headers, b"host")
     if host != names.host:
         return RequestRefusal(421, "Open the address that the terminal printed.")
-    if value_of(headers, b"upgrade") is not None:
+    if header_value(headers, b"upgrade") is not None:
         return RequestRefusal(426, "")
     if method not in _METHODS:
-        return RequestRefusal(405, "Only GET, HEAD and POST are answered.")
-    too_much = _too_much(headers, length)
+        return RequestRefusal(405, "Only GET, HEAD and POST are allowed.")
+    too_much = _find_excess(headers, length)
     if too_much is not None:
         return too_much
-    is_ours = _is_sent_by_us(headers, names) if method == "POST" else _may_look(headers, names)
-    return None if is_ours else RequestRefusal(403, "A page of another origin asked for this.")
+    is_ours = _is_own_form(headers, names) if method == "POST" else _is_allowed_read(headers, names)
+    return None if is_ours else RequestRefusal(403, "This request comes from a page of another origin.")
 
 
-def _too_much(headers: Headers, length: int) -> RequestRefusal | None:
+def _find_excess(headers: Headers, length: int) -> RequestRefusal | None:
     if length > LONGEST_URL:
-        return RequestRefusal(414, "That address is too long.")
+        return RequestRefusal(414, "The address is too long.")
     if sum(len(name) + len(value) for name, value in headers) > MOST_HEADERS:
-        return RequestRefusal(431, "Those headers are too large.")
-    announced = value_of(headers, b"content-length")
+        return RequestRefusal(431, "The headers are too large.")
+    announced = header_value(headers, b"content-length")
     if announced is not None and (not announced.isdecimal() or int(announced) > MOST_BODY):
-        return RequestRefusal(413, "That is too large.")
+        return RequestRefusal(413, "The request is too large.")
     return None
 
 
-def _is_sent_by_us(headers: Headers, names: Names) -> bool:
-    """Return whether a page of this origin sent the form. Old browsers send only `Origin`; without both headers it is refused."""
-    site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
+def _is_own_form(headers: Headers, names: Names) -> bool:
+    """Return whether a page of this origin sent the form. Old browsers send only `Origin`; one header is required."""
+    site, origin = header_value(headers, b"sec-fetch-site"), header_value(headers, b"origin")
     if origin is not None and origin != names.origin:
         return False
     return site == "same-origin" or (site is None and origin is not None)
 
 
-def _may_look(headers: Headers, names: Names) -> bool:
-    """Return whether a read comes from our own page, the address bar or a followed link."""
-    site, origin = value_of(headers, b"sec-fetch-site"), value_of(headers, b"origin")
-    mode, destination = value_of(headers, b"sec-fetch-mode"), value_of(headers, b"sec-fetch-dest")
+def _is_allowed_read(headers: Headers, names: Names) -> bool:
+    """Return whether a read request comes from our own page, the address bar or a followed link."""
+    site, origin = header_value(headers, b"sec-fetch-site"), header_value(headers, b"origin")
+    mode, destination = header_value(headers, b"sec-fetch-mode"), header_value(headers, b"sec-fetch-dest")
     if destination in _NESTED or (origin is not None and origin != names.origin):
         return False
     if site in (None, "same-origin", "none"):
@@ -138,17 +138,17 @@ HEADERS = {
     "x-robots-tag": "noindex",
 }
 _ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
-_OF_FILES = [(name, SANDBOX.encode() if name == b"content-security-policy" else value) for name, value in _ENCODED]
+_FILE_HEADERS = [(name, SANDBOX.encode() if name == b"content-security-policy" else value) for name, value in _ENCODED]
 # Headers of the application that are dropped: those above replace them.
-_OWN = {name for name, _ in _ENCODED} | {b"server", b"access-control-allow-origin"}
+_REPLACED_HEADERS = {name for name, _ in _ENCODED} | {b"server", b"access-control-allow-origin"}
 
 
 class BodyTooLarge(Exception):
-    """A request's body is larger than what it announced, or than anything here needs."""
+    """A request's body is larger than the limit."""
 
 
-class Safety:
-    """Middleware around the whole application; every request and response passes it."""
+class RequestGuard:
+    """Middleware around the whole application that refuses unsafe requests and adds security headers."""
 
     def __init__(self, app: App, names: Names) -> None:
         self._app = app
@@ -167,12 +167,12 @@ class Safety:
         target = path + (f"?{scope['query_string'].decode('latin-1')}" if scope["query_string"] else "")
         refused = refusal(scope["method"], scope["headers"], self._names, length=len(target))
         if refused is not None:
-            await _refuse(refused, send)
+            await _send_refusal(refused, send)
         else:
-            await self._app(scope, _limited(receive), send)
+            await self._app(scope, _limit_body(receive), send)
 
 
-def _limited(receive: Receive) -> Receive:
+def _limit_body(receive: Receive) -> Receive:
     left = MOST_BODY
 
     async def received() -> Message:
@@ -190,23 +190,23 @@ def _with_headers(send: Send) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             given = message.get("headers", ())
-            own = [(name, value) for name, value in given if name.lower() not in _OWN]
+            own = [(name, value) for name, value in given if name.lower() not in _REPLACED_HEADERS]
             is_file = (b"content-security-policy", SANDBOX.encode()) in given
             kept = [] if any(name.lower() == b"cache-control" for name, _ in own) else [(b"cache-control", b"no-store")]
-            message = {**message, "headers": [*own, *kept, *(_OF_FILES if is_file else _ENCODED)]}
+            message = {**message, "headers": [*own, *kept, *(_FILE_HEADERS if is_file else _ENCODED)]}
         await send(message)
 
     return sent
 
 
-async def _refuse(refused: RequestRefusal, send: Send) -> None:
+async def _send_refusal(refused: RequestRefusal, send: Send) -> None:
     body = f"{refused.message}\n".encode() if refused.message else b""
     headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": refused.status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
 
 
-# Monitoring has no session: whether the server lives is no secret, and metrics need a token.
+# Monitoring has no session: health checks are public, and metrics need a token.
 _OPEN = ("/login", "/favicon.ico", "/livez", "/readyz")
 _METRICS = "/metrics"
 
@@ -217,7 +217,7 @@ _NEVER_NEXT = re.compile(r"/(login|logout|static|events)\b")
 
 
 def page_after_login(text: str | None) -> str | None:
-    """Return the page to open after the login; None if the text is no page of this dashboard."""
+    """Return the page to open after the login; None if the text is not a page of this dashboard."""
     is_ours = text is not None and _OUR_PAGE.fullmatch(text) is not None and not _NEVER_NEXT.match(text)
     return text if is_ours and text != "/" else None
 
@@ -241,22 +241,22 @@ class LoginRequired:
         """Return whether a request needs no session."""
         path, token = scope["path"], self._metrics_token
         if path == _METRICS and token is not None:
-            return token.matches_header((value_of(scope["headers"], b"authorization") or "").encode("latin-1"))
+            return token.matches_header((header_value(scope["headers"], b"authorization") or "").encode("latin-1"))
         return path in _OPEN or path.startswith("/static/")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or self._is_open(scope):
             await self._app(scope, receive, send)
             return
-        session = self._sessions.known(value_of(scope["headers"], b"cookie"), peer_uid(scope))
+        session = self._sessions.known(header_value(scope["headers"], b"cookie"), peer_uid(scope))
         if session is None:
-            await _send_away(scope, send)
+            await _require_login(scope, send)
             return
         scope.setdefault("state", {})["session"] = session
         await self._app(scope, receive, send)
 
 
-async def _send_away(scope: Scope, send: Send) -> None:
+async def _require_login(scope: Scope, send: Send) -> None:
     """Redirect a page request to the login, and answer a program with an error."""
     is_page = scope["method"] in ("GET", "HEAD") and not scope["path"].endswith((".json", "/events", "/rows", _METRICS))
     error = {"code": "not_logged_in", "message": "log in first", "hint": "The terminal of decklog serve shows a link."}

@@ -14,13 +14,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from decklog.core.errors import Unavailable
 from decklog.web.application import application
 from decklog.web.hosts import Elsewhere
-from decklog.web.live import Feed
+from decklog.web.live import ChangeFeed
 from decklog.web.login import MOST_HEADERS
 from decklog.web.site import DashboardSite
 
 _GRACE_SECONDS = 1
 # Requests fit into one packet, so a complete one arrives within this time.
-PATIENCE_SECONDS = 10.0
+QUERY_SECONDS = 10.0
 
 
 class Impatient(H11Protocol):
@@ -44,7 +44,7 @@ class Impatient(H11Protocol):
 
     def _expect(self) -> None:
         if self._overdue is None:
-            self._overdue = self.loop.call_later(PATIENCE_SECONDS, self.transport.close)
+            self._overdue = self.loop.call_later(QUERY_SECONDS, self.transport.close)
 
     def _has_come(self) -> None:
         if self._overdue is not None:
@@ -55,7 +55,7 @@ class Impatient(H11Protocol):
 class _Server(uvicorn.Server):
     """Server that ends the event streams before it waits for open requests; a stream never ends otherwise."""
 
-    def __init__(self, config: uvicorn.Config, feed: Feed) -> None:
+    def __init__(self, config: uvicorn.Config, feed: ChangeFeed) -> None:
         super().__init__(config)
         self._feed = feed
 

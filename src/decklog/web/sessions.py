@@ -65,7 +65,7 @@ class BrowserSession:
         return {**known, "came_at": to_text(self.came_at), "seen_at": to_text(self.seen_at)}
 
 
-class Guesses:
+class AttemptLimiter:
     """Counter of wrong attempts. After too many, all attempts are refused for a while."""
 
     def __init__(self, seconds: Callable[[], float]) -> None:
@@ -101,7 +101,7 @@ class BrowserSessions:
         self._links: dict[str, float] = {}
         self._sessions: dict[str, BrowserSession] = {}
         # Separate counters, so that password guesses from other machines can't block the owner's decisions.
-        self.proofs, self.passwords = Guesses(seconds), Guesses(seconds)
+        self.proofs, self.passwords = AttemptLimiter(seconds), AttemptLimiter(seconds)
 
     def new_link(self) -> str:
         """Create the secret part of a login link. Only its digest is kept."""

@@ -1,4 +1,4 @@
-"""The dashboard's log, sessions and requests, and the answers of its pages."""
+"""The objects that all pages of the dashboard share: the site, a request, a page's view, and its errors."""
 
 import shlex
 from dataclasses import dataclass, field
@@ -8,36 +8,36 @@ from decklog import Task
 from decklog.core import errors
 from decklog.log import Decklog
 from decklog.web.hosts import Names, Password
-from decklog.web.live import Feed
+from decklog.web.live import ChangeFeed
 from decklog.web.sessions import BrowserSession, BrowserSessions
-from decklog.web.verifying import NowAndThen, Verifying
+from decklog.web.verifying import LogVerifier, Throttle
 
-# Finished runs are searched for new entries this often. The cost for unfinished runs does not depend on their number.
+# How often a search indexes new entries of finished runs. Unfinished runs are always indexed, which is fast.
 _WHOLE_SECONDS = 5.0
 
 
 class MetricsToken(Protocol):
-    """The token that a monitoring system shows for `/metrics`."""
+    """The token that a monitoring system sends for `/metrics`."""
 
     def matches_header(self, authorization: bytes) -> bool: ...
 
 
 @dataclass(frozen=True)
 class DashboardSite:
-    """One dashboard. `key` is the owner's key file, which a passphrase unlocks at each decision."""
+    """The dashboard of one log. `key` is the owner's key file; a passphrase unlocks it for each decision."""
 
     log: Decklog
     name: str
     names: Names
     sessions: BrowserSessions
-    feed: Feed
+    feed: ChangeFeed
     key: str | None = None
     # The password for logins from other machines.
     password: Password | None = None
     metrics_token: MetricsToken | None = None
-    # When a search indexes new entries of all runs.
-    whole_searches: NowAndThen = field(default_factory=lambda: NowAndThen(_WHOLE_SECONDS))
-    verifying: Verifying = field(default_factory=Verifying)
+    # Limits how often a search indexes new entries of all runs.
+    full_searches: Throttle = field(default_factory=lambda: Throttle(_WHOLE_SECONDS))
+    verifying: LogVerifier = field(default_factory=LogVerifier)
 
     @property
     def is_read_only(self) -> bool:
@@ -49,8 +49,8 @@ def command(*words: object) -> str:
     return shlex.join(("decklog", *(str(word) for word in words)))
 
 
-# Time limit for work whose size depends on the request.
-PATIENCE_SECONDS = 0.3
+# Time limit for queries whose cost depends on the request.
+QUERY_SECONDS = 0.3
 
 
 @dataclass(frozen=True)
@@ -63,14 +63,14 @@ class SiteRequest:
     query: dict[str, str]
     form: dict[str, str] = field(default_factory=dict)
     # The address of the page's JSON form.
-    twin: str = ""
+    json_url: str = ""
 
     @property
     def log(self) -> Decklog:
         return self.site.log
 
     def number(self, name: str) -> int | None:
-        """Return a whole number of the query; None if it is missing or no number."""
+        """Return a whole number from the query; None if it is missing or not a number."""
         text = self.query.get(name, "")
         return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
@@ -80,7 +80,7 @@ class SiteRequest:
 
 @dataclass(frozen=True)
 class PageView:
-    """The answer of a page: `data` is its JSON form, `shown` the additional variables of its template."""
+    """The content of a page: `data` for its JSON form, `shown` for additional variables of its template."""
 
     template: str
     title: str
@@ -116,37 +116,37 @@ STATUSES: tuple[tuple[type[BaseException], int], ...] = (
     (BaseException, 500),
 )
 TITLES = {
-    400: "That can't be used as it is",
-    403: "That is not permitted",
-    404: "There is no such thing here",
-    409: "That is no longer so",
-    413: "That is too large",
-    429: "Wait a moment",
-    500: "Something went wrong",
-    503: "The log can't be read just now",
+    400: "Invalid request",
+    403: "Not permitted",
+    404: "Not found",
+    409: "The record has changed",
+    413: "Request too large",
+    429: "Too many attempts",
+    500: "Internal error",
+    503: "The log is unavailable",
 }
 
 
-def status_of(problem: BaseException) -> int:
+def http_status(problem: BaseException) -> int:
     return next(status for kind, status in STATUSES if isinstance(problem, kind))
 
 
-def visible_error(problem: BaseException) -> errors.DecklogError:
-    """Return the error that a page may show. Internal errors are replaced, so that no path, SQL or setting is revealed."""
-    if isinstance(problem, errors.DecklogError) and not isinstance(problem, errors.Unavailable) and not _is_of_engine(problem):
-        return problem
+def public_error(problem: BaseException) -> errors.DecklogError:
+    """Return the error to show on a page. Internal errors are replaced, so that no path, SQL or setting is revealed."""
     if isinstance(problem, errors.DecklogError):
-        shown = errors.Unavailable("the log is out of reach, busy or damaged", hint="At the terminal: decklog doctor")
+        if not isinstance(problem, errors.Unavailable) and not _is_database_error(problem):
+            return problem
+        shown = errors.Unavailable("the log is unreachable, busy or damaged", hint="In the terminal, run: decklog doctor")
         shown.code, shown.retryable = problem.code, problem.retryable
         return shown
-    return errors.DecklogError("this is a fault in Decklog itself", hint="The terminal where it was started shows more.")
+    return errors.DecklogError("this is a bug in Decklog", hint="The terminal of decklog serve shows details.")
 
 
-def _is_of_engine(problem: errors.DecklogError) -> bool:
-    """Return whether the message is from the database; it may name tables, columns and values."""
+def _is_database_error(problem: errors.DecklogError) -> bool:
+    """Return whether the message is from the database, so that it may name tables, columns and values."""
     return problem.__cause__ is not None and not isinstance(problem.__cause__, errors.DecklogError)
 
 
-def failure(problem: BaseException) -> dict[str, object]:
+def error_envelope(problem: BaseException) -> dict[str, object]:
     """Return an error in the JSON envelope that all interfaces use."""
-    return {"ok": False, "error": visible_error(problem).as_dict(), "warnings": []}
+    return {"ok": False, "error": public_error(problem).as_dict(), "warnings": []}

@@ -1,8 +1,8 @@
-"""Verification of the log while the dashboard runs: one separate process at a time. The last result is kept.
+"""Verify the log in a separate process while the dashboard runs, and keep the last result.
 
-A thread would slow down every page: it releases the interpreter only 200 times a second, and a page waits for it at each row.
-The process reports each step. The verified positions are kept only in this memory, so that nobody can forge them. The next
-verification continues from there, after a stop or when the log has grown.
+A thread would slow down every page: it releases the interpreter only 200 times a second, and pages wait for it at each row.
+The process reports each step. Verified positions are kept in memory only, so that they can't be forged. The next verification
+continues from them, after a stop or when the log has grown.
 """
 
 import json
@@ -23,18 +23,18 @@ from decklog.log import Decklog
 from decklog.transfer.verify_steps import Steps
 
 
-class NowAndThen:
+class Throttle:
     """Throttle that allows one call per interval; the first call is always allowed."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._said = -seconds
+        self._last_call = -seconds
 
-    def is_time(self) -> bool:
+    def is_due(self) -> bool:
         now = monotonic()
-        if now - self._said < self._seconds:
+        if now - self._last_call < self._seconds:
             return False
-        self._said = now
+        self._last_call = now
         return True
 
 
@@ -43,12 +43,12 @@ PROGRAM = (sys.executable, "-P", "-m", "decklog.web.verifying")
 # Lower priority than agents and pages.
 _NICE = 10
 # Progress is sent this often: all open pages reload each time.
-_NEWS_SECONDS = 2.0
+_PROGRESS_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
-class Verified:
-    """The result of a verification. `found` has counts and problems; it is None if it failed with the error `code`."""
+class VerifyResult:
+    """The result of a verification. `found` has counts and problems; it is None after the error `code`."""
 
     began_at: datetime
     ended_at: datetime
@@ -67,14 +67,14 @@ class Verified:
 
 @dataclass(frozen=True)
 class VerifyStatus:
-    """The running verification, if any, and the last result, if any.
+    """The running verification and the last result, if any.
 
-    `progress` is the last finished step of a running or stopped verification: what was checked, and how much of the total.
-    `heads` counts the streams that are verified up to an entry, from which the next verification can continue.
+    `progress` is the last finished step of a running or stopped verification: its subject, and the done part of the total.
+    `heads` counts the streams with a verified position, from which the next verification can continue.
     """
 
     began_at: datetime | None = None
-    last: Verified | None = None
+    last: VerifyResult | None = None
     progress: dict[str, Any] | None = None
     heads: int = 0
 
@@ -89,7 +89,7 @@ class VerifyStatus:
         return {"is_running": began is not None, "began_at": began, "last": last, **steps}
 
 
-class Verifying:
+class LogVerifier:
     """Starts verifications, tracks the running one and keeps the last result until the server stops."""
 
     def __init__(self, program: Sequence[str] = PROGRAM) -> None:
@@ -100,53 +100,53 @@ class Verifying:
         # The verified position of each stream.
         self._heads: dict[str, Any] = {}
         self._status = VerifyStatus()
-        self._news = NowAndThen(_NEWS_SECONDS)
+        self._progress_throttle = Throttle(_PROGRESS_SECONDS)
 
-    def begin(self, log: Decklog, tell: Callable[[], object], *, anew: bool = False) -> bool:
-        """Start a verification and return True; return False if one is running. With `anew` it starts from the beginning.
+    def begin(self, log: Decklog, on_change: Callable[[], object], *, from_start: bool = False) -> bool:
+        """Start a verification and return True; return False if one is running. With `from_start` it starts from the beginning.
 
-        `tell` is called on progress, throttled, and at the end.
+        `on_change` is called on progress, throttled, and at the end.
         """
         with self._gate:
             if self._process is not None or self._is_over:
                 return False
-            self._heads = {} if anew else self._heads
-            given = json.dumps([log.db.target, bool(log.db.read_only), self._heads]).encode()
-            # Input by stdin: arguments are public on the machine, and an address may have a password.
-            # A new session, because Ctrl-C at the terminal is for the server, which stops this process.
+            self._heads = {} if from_start else self._heads
+            settings = json.dumps([log.db.target, bool(log.db.read_only), self._heads]).encode()
+            # Use stdin, as other users can read arguments and an address may have a password.
+            # Use a new session, as Ctrl-C is for the server, which then stops this process.
             pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "start_new_session": True}
             process = self._process = subprocess.Popen(self._program, **pipes)
             self._is_stopped = False
             self._status = VerifyStatus(log.clock.now(), self._status.last, heads=len(self._heads))
-        Thread(target=self._wait, args=(process, given, log, tell), name="decklog verify", daemon=True).start()
+        Thread(target=self._wait, args=(process, settings, log, on_change), name="decklog verify", daemon=True).start()
         return True
 
-    def _wait(self, process: subprocess.Popen[bytes], given: bytes, log: Decklog, tell: Callable[[], object]) -> None:
+    def _wait(self, process: subprocess.Popen[bytes], settings: bytes, log: Decklog, on_change: Callable[[], object]) -> None:
         found: dict[str, Any] = {"code": "ended"}
         with process:
             assert process.stdin is not None
             assert process.stdout is not None
             # A process that exits before it reads this is reported as failed.
             with suppress(BrokenPipeError):
-                process.stdin.write(given)
+                process.stdin.write(settings)
                 process.stdin.close()
             for line in process.stdout:
                 found = _read(line)
                 if "step" in found:
-                    self._note(found["step"], tell)
+                    self._store_progress(found["step"], on_change)
         is_done = process.returncode == 0 and "step" not in found
         with self._gate:
             self._finish(found if is_done else {"code": "ended"}, log.clock.now())
-        tell()
+        on_change()
 
-    def _note(self, step: dict[str, Any], tell: Callable[[], object]) -> None:
+    def _store_progress(self, step: dict[str, Any], on_change: Callable[[], object]) -> None:
         """Store the positions that a step has verified."""
         with self._gate:
             self._heads = {**self._heads, **step.get("heads", {})}
             progress = {name: step[name] for name in ("what", "done", "whole")}
             self._status = replace(self._status, progress=progress, heads=len(self._heads))
-        if self._news.is_time():
-            tell()
+        if self._progress_throttle.is_due():
+            on_change()
 
     def _finish(self, found: dict[str, Any], now: datetime) -> None:
         self._process, began_at = None, self._status.began_at
@@ -157,7 +157,7 @@ class Verifying:
         code = found.get("code")
         if code is None and not found["ok"]:
             self._heads = {}
-        self._status = VerifyStatus(None, Verified(began_at, now, None if code else found, code), heads=len(self._heads))
+        self._status = VerifyStatus(None, VerifyResult(began_at, now, None if code else found, code), heads=len(self._heads))
 
     def stop(self) -> None:
         """Stop the running verification; verified positions are kept."""

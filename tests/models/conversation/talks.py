@@ -54,7 +54,7 @@ class Person:
         """Send a message, with the owner's proof if asked."""
         message = self.log.inbox.post(self.name, body, **given)
         proof = (lambda: self.log.proving(password=PASSWORD)) if proves else nullcontext
-        return Conversation(self.log, self.voices(says)).hear(message, proving=proof)
+        return Conversation(self.log, self.voices(says)).handle(message, signing=proof)
 
 
 def guess(intent: str, confidence: int = 95, **args: Any) -> dict[str, Any]:

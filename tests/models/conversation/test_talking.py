@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog, Denied
 from decklog.models.composer import Prompt
-from decklog.models.conversation import COMMANDS, Handler, Intent, command_in
+from decklog.models.conversation import COMMANDS, Intent, IntentHandler, parse_command
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers import anthropic_api, openai_api
 from decklog.models.providers.making import Scripted
@@ -38,9 +38,9 @@ def ask_for_self_edit(log: Decklog) -> None:
 
 
 def test_every_intent_but_free_form_has_a_handler_and_an_exact_command() -> None:
-    assert set(Handler._HANDLERS) == set(COMMANDS) == set(Intent) - {Intent.FREE_FORM}
+    assert set(IntentHandler._HANDLERS) == set(COMMANDS) == set(Intent) - {Intent.FREE_FORM}
     examples = ["what tier", "spend", "pause", "resume", "feedback: x", "skill x", "demote", "disable self-edit"]
-    found = [command_in(words) for words in (*examples, *(words for words, _ in ORDERS))]
+    found = [parse_command(words) for words in (*examples, *(words for words, _ in ORDERS))]
     assert {one.intent for one in found if one is not None} == set(COMMANDS)
 
 
@@ -48,7 +48,7 @@ def test_every_intent_but_free_form_has_a_handler_and_an_exact_command() -> None
     "body", ["pause before you touch the parser", "Please resume the work on the lexer", "I will not promote: you", "skill", ""]
 )
 def test_sentence_that_begins_like_a_command_is_no_command(body: str) -> None:
-    assert command_in(body) is None
+    assert parse_command(body) is None
 
 
 def test_message_is_stored_before_a_model_is_asked(ana: Person) -> None:
@@ -131,7 +131,7 @@ def test_stranger_can_give_no_orders(log: Decklog, bound: bool) -> None:
     stranger = Person(log, "someone")
     for words in ("pause lexer", "demote", "feedback: all is bad", *(words for words, _ in ORDERS)):
         outcome = stranger.say(words, proves=True)
-        assert "does not direct the work" in str(outcome.refusal), words
+        assert "may not request" in str(outcome.refusal), words
     assert (log.tasks.get("lexer").state, list(log.feedback.find())) == ("pending", [])
 
 
@@ -190,7 +190,7 @@ def test_order_is_carried_out_once(ana: Person) -> None:
     from decklog.models.conversation import Conversation
 
     outcome = ana.say("promote: it earned it", proves=True)
-    again = Conversation(ana.log, ana.voices()).hear(outcome.message, proving=lambda: ana.log.proving(password="-"))
+    again = Conversation(ana.log, ana.voices()).handle(outcome.message, signing=lambda: ana.log.proving(password="-"))
     assert (again.message.state, ana.log.trust.show()["tier"]) == ("answered", 1)
 
 

@@ -107,8 +107,8 @@ def explain_commit(repo: GitRepository, log: Decklog, revision: str) -> CommitSt
     """Collect what is recorded about a commit; raise NotFound if it does not exist."""
     commit = resolve_commit(repo, revision)
     changes, origins = read_commit(repo, commit), CommitOrigins(repo, log)
-    origins.take(changes)
-    files = [FileShare(change=file, ranges=origins.of_lines(changes, file)) for file in changes.files]
+    origins.add_commit(changes)
+    files = [FileShare(change=file, ranges=origins.find_line_origins(changes, file)) for file in changes.files]
     ranges = [one for file in files for one in file.ranges]
     is_reviewed = not find_unreviewed(repo, log, [commit])
     return CommitStory(changes=changes, files=files, sessions=sessions_of(log, ranges), is_reviewed=is_reviewed)

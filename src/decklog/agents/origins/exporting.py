@@ -13,7 +13,7 @@ from decklog.agents.origins.line_story import story_of
 from decklog.agents.sessions import model_of_run
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.provenance.attribution import Attribution, LineRange, Origin, ranges_of
+from decklog.provenance.attribution import Attribution, LineRange, Origin, group_ranges
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.formats.agent_trace import ContributorType, TraceConversation, TraceRange, TraceRecord
 from decklog.provenance.formats.git_ai import (
@@ -85,8 +85,8 @@ class NoteExport:
             files = []
             for file in stash.files:
                 lines = (line for start, end in file.added for line in range(start, end + 1))
-                found = {line: attribution.in_worktree(str(file.blob), file.path, stash.parents[0], line) for line in lines}
-                files.append((file, ranges_of(found)))
+                found = {line: attribution.find_in_worktree(str(file.blob), file.path, stash.parents[0], line) for line in lines}
+                files.append((file, group_ranges(found)))
             note = self._note(stash, files)
             if note.files:
                 yield stash.commit, note
@@ -108,10 +108,10 @@ class NoteExport:
     def _attributed(self, revisions: str) -> Iterator[tuple[CommitChanges, list[tuple[FileChange, list[LineRange]]]]]:
         commits = list(read_changes(self._repo, revisions))
         for commit in commits:
-            self._origins.take(commit)
+            self._origins.add_commit(commit)
         for commit in commits:
             self.summary.commits += 1
-            yield commit, [(file, self._origins.of_lines(commit, file)) for file in commit.files if file.added]
+            yield commit, [(file, self._origins.find_line_origins(commit, file)) for file in commit.files if file.added]
 
     # Git AI
 

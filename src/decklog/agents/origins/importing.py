@@ -156,7 +156,7 @@ class _AttributionImport:
         """Return the lines without a known origin in the log, whose own evidence takes precedence over a note."""
         attribution = Attribution(self._repo, self._log)
         found = {
-            author: {line for line in numbers if attribution.in_commit(commit, path, line).kind == "unknown"}
+            author: {line for line in numbers if attribution.find_in_commit(commit, path, line).kind == "unknown"}
             for author, numbers in by_author.items()
         }
         return {author: numbers for author, numbers in found.items() if numbers}

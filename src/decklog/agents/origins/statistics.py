@@ -161,7 +161,7 @@ class _Collector:
         commits = list(read_changes(self._repo, span, oldest_first=True))
         self._origins.begin(start if dots and start else None)
         for commit in commits:
-            self._origins.take(commit)
+            self._origins.add_commit(commit)
         self._unreviewed = find_unreviewed(self._repo, self._log, [commit.commit for commit in commits])
         for commit in commits:
             self._count_written(commit)
@@ -175,7 +175,7 @@ class _Collector:
             if not file.added:
                 continue
             lines = self._lines.setdefault((commit.commit, file.path), [])
-            for one in self._origins.of_sessions(commit, file):
+            for one in self._origins.find_session_origins(commit, file):
                 row = self._row(self._key(one.origin, commit, file.path))
                 size = one.end - one.start + 1
                 row.written[one.origin.kind] += size

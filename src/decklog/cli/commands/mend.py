@@ -12,8 +12,8 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
 from decklog.core.folders import state_home
 from decklog.fixes.failed_runs import UNKNOWN, take_up
-from decklog.fixes.fixing import asked_about
-from decklog.fixes.loop import STAGES, FixInput, FixLoop, ways_out
+from decklog.fixes.fixing import find_override_question
+from decklog.fixes.loop import STAGES, FixInput, FixLoop, next_commands
 from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
@@ -90,7 +90,7 @@ def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
     """Drop a fix in any state; its feedback gets the reason."""
     with call.open() as log:
         mending = _mending(call, log)
-        return _show_fix(call, log, mending.drop(mending.named(name).id, reason, by=by or getpass.getuser()))
+        return _show_fix(call, log, mending.drop(mending.find_or_begin(name).id, reason, by=by or getpass.getuser()))
 
 
 def _mending(call: Invocation, log: Decklog) -> FixLoop:
@@ -108,21 +108,21 @@ def _silent(_: str) -> None:
 def _mend_one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -> int:
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
     said = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
-    return _show_fix(call, mending.log, mending.go_on(mending.named(name).id, said))
+    return _show_fix(call, mending.log, mending.advance(mending.find_or_begin(name).id, said))
 
 
 def _mend_all(call: Invocation, mending: FixLoop, every: float | None) -> int:
     """Continue all fixes that need no person; with `every`, repeatedly."""
     while True:
-        for found in list(mending.waiting()):
+        for found in list(mending.find_ready()):
             try:
-                ended = mending.go_on(found.id)
+                ended = mending.advance(found.id)
             except Busy:
                 continue  # another process is at it
             if ended.moves != found.moves:
                 _show_fix(call, mending.log, ended)
         if every is None:
-            return 7 if any(True for _ in mending.waiting()) else 0
+            return 7 if any(True for _ in mending.find_ready()) else 0
         time.sleep(max(every, _SHORTEST_SECONDS))
 
 
@@ -146,22 +146,23 @@ def _show_open_fixes(call: Invocation, log: Decklog) -> int:
 
 
 def _as_dict(log: Decklog, mend: Mend) -> dict[str, Any]:
-    return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways_out(mend, asked_about(log, mend))}
+    ways = next_commands(mend, find_override_question(log, mend))
+    return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways}
 
 
 def _described(log: Decklog, mend: Mend) -> str:
-    asked = asked_about(log, mend)
+    asked = find_override_question(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
     head = f"{mend.feedback_id} is {mend.state} ({STAGES[mend.state].proven}){waits}{reason}"
-    return "\n    ".join([head, *ways_out(mend, asked)])
+    return "\n    ".join([head, *next_commands(mend, asked)])
 
 
 def _show_fix(call: Invocation, log: Decklog, mend: Mend) -> int:
     show(_as_dict(log, mend), as_json=call.json, text=_described(log, mend))
     if mend.state.is_end or mend.waits_for is None:
         return 0
-    return 6 if mend.waits_for.value in _REFUSED and asked_about(log, mend) is None else 7
+    return 6 if mend.waits_for.value in _REFUSED and find_override_question(log, mend) is None else 7
 
 
 _SEVERITIES = ("low", "med", "high", "critical")

@@ -16,9 +16,9 @@ from decklog.cli.terminal import say, visible
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
-from decklog.models.composer import Composed, Composer, known_sites, read_settings
+from decklog.models.composer import ComposedPrompt, Composer, known_sites, read_settings
 from decklog.review.agent_tool import markdown, sarif
-from decklog.review.change import Change, of_worktree
+from decklog.review.change import Change, worktree_change
 from decklog.review.gate import find_change, run_stage
 from decklog.review.gate import review as run_gate
 from decklog.review.publishing import request_override
@@ -91,7 +91,7 @@ def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, f
     """Review a change; a final review of exactly it is shown again."""
     if out is not None and form == "text" and not call.json:
         raise WrongUsage("--out needs a format", hint="Add --format markdown, --format sarif or --json")
-    given["is_mending"] = given.pop("mending")
+    given["is_fix"] = given.pop("mending")
     change = _find_change(words, worktree, base)
     is_shown = form == "text" and not call.json
     with call.open() as log:
@@ -108,7 +108,7 @@ def _stage_command(name: str, number: int) -> click.Command:
     def run(call: Invocation, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
         change = _find_change(words, worktree, base)
         with call.open() as log:
-            result = run_stage(log, change, number, feedback_id=feedback_id, is_mending=mending)
+            result = run_stage(log, change, number, feedback_id=feedback_id, is_fix=mending)
         show(result, as_json=call.json, text=_stage_text(result))
         return _STAGE_EXITS[result.status.value]
 
@@ -159,7 +159,7 @@ def _find_change(words: str | None, worktree: bool, base: str) -> Change:
         raise WrongUsage("give either BASE..HEAD or --worktree, not both")
     repository = Repository.here()
     if worktree:
-        return of_worktree(repository, base=base)
+        return worktree_change(repository, base=base)
     return find_change(repository, words, base=base)
 
 
@@ -232,7 +232,7 @@ def _read_task(call: Invocation, task_id: str) -> tuple[str, str]:
         return "\n".join((task.title, task.objective)).strip(), Prime(log, run_id=task.run_id, task_id=task.id).text()
 
 
-def _show_prompt(call: Invocation, composed: Composed) -> int:
+def _show_prompt(call: Invocation, composed: ComposedPrompt) -> int:
     prompt = composed.prompt
     parts: list[dict[str, Any]] = [
         {"name": part.name, "stable": part.is_stable, "tokens": -(-len(part.text) // 4), "digest": part.digest}

@@ -71,15 +71,15 @@ def _far(given: dict[str, str | None]) -> "Elsewhere | None":
 
 def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
     from decklog.web.hosts import FIRST_PORT, remembered
-    from decklog.web.live import Feed
+    from decklog.web.live import ChangeFeed
     from decklog.web.sessions import BrowserSessions
     from decklog.web.site import DashboardSite
 
     sessions = BrowserSessions(now=log.clock.now)
     if far is not None:
         names, password = far.names(port or FIRST_PORT), far.password()
-        return DashboardSite(log, _name(place), names, sessions, Feed(log), key, password)
-    return DashboardSite(log, _name(place), remembered(place.target, port), sessions, Feed(log), key)
+        return DashboardSite(log, _name(place), names, sessions, ChangeFeed(log), key, password)
+    return DashboardSite(log, _name(place), remembered(place.target, port), sessions, ChangeFeed(log), key)
 
 
 def _name(place: LogLocation) -> str:

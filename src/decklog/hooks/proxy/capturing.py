@@ -245,7 +245,7 @@ class ProxyCapture:
             return
         found = capture.end(name, begun.target)
         if begun.target is not None:
-            capture.note(begun.target.paths)
+            capture.update_index(begun.target.paths)
         if found is not None:
             self._put(job.session, {**found, "kind": begun.kind}, begun.call)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.models.composer import Prompt, PromptPart, joined
+from decklog.models.composer import Prompt, PromptPart, join
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.making import failed
 from decklog.models.settings import ModelChoice
@@ -59,7 +59,7 @@ def build_request(model: str, prompt: Prompt, request: ModelRequest) -> dict[str
         "max_tokens": request.most_output_tokens,
         **({} if request.temperature is None else {"temperature": request.temperature}),
         "system": stable,
-        "messages": [{"role": "user", "content": [{"type": "text", "text": joined(prompt.varying)}]}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": join(prompt.varying)}]}],
         "tools": [tool],
         "tool_choice": {"type": "tool", "name": _TOOL},
     }

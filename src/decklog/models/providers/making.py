@@ -27,7 +27,7 @@ from decklog.models.provider import ModelReply, ModelRequest, Provider
 from decklog.models.settings import ModelChoice, ModelSettings
 
 
-def maker(
+def provider_factory(
     log: Decklog,
     settings: ModelSettings,
     folder: Path,

@@ -6,7 +6,7 @@ from typing import Any
 
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
-from decklog.models.composer import Prompt, joined
+from decklog.models.composer import Prompt, join
 from decklog.models.provider import ModelReply, ModelRequest
 from decklog.models.providers.making import failed
 from decklog.models.settings import ModelChoice
@@ -50,7 +50,7 @@ def build_request(model: str, prompt: Prompt, request: ModelRequest) -> dict[str
         "model": model,
         "max_completion_tokens": request.most_output_tokens,
         **({} if request.temperature is None else {"temperature": request.temperature}),
-        "messages": [{"role": "system", "content": joined(prompt.stable)}, {"role": "user", "content": joined(prompt.varying)}],
+        "messages": [{"role": "system", "content": join(prompt.stable)}, {"role": "user", "content": join(prompt.varying)}],
         "response_format": {"type": "json_schema", "json_schema": shape},
     }
 

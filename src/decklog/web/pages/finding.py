@@ -13,9 +13,9 @@ from decklog.core.errors import Invalid, NotFound, TimedOut
 from decklog.log import Decklog
 from decklog.web.forms import actor_of, check_token, signed, token_of
 from decklog.web.pages.run import BAR
-from decklog.web.pages.runs import since_of
+from decklog.web.pages.runs import parse_since
 from decklog.web.rendering import segment
-from decklog.web.site import PATIENCE_SECONDS, PageView, SiteRequest, command
+from decklog.web.site import QUERY_SECONDS, PageView, SiteRequest, command
 
 HITS = 30
 _NARROWS = ("run", "kind", "agent", "since")
@@ -71,10 +71,10 @@ def search(request: SiteRequest) -> PageView:
 
 def _found(request: SiteRequest, typed: Words) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
-    since = since_of(typed.narrowed.get("since"), request.log.clock.now(), "q")
-    log, going_on = request.log, not request.site.whole_searches.is_time()
+    since = parse_since(typed.narrowed.get("since"), request.log.clock.now(), "q")
+    log, going_on = request.log, not request.site.full_searches.is_due()
     given: dict[str, Any] = {**narrowed, "since": since, "going_on": going_on, "limit": HITS, "after": request.word("after")}
-    with log.db.within(PATIENCE_SECONDS):
+    with log.db.within(QUERY_SECONDS):
         return log.overview.search(typed.words, **given)
 
 

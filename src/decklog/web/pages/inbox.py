@@ -7,7 +7,7 @@ from decklog import WaitingItem
 from decklog.core.errors import Conflict, DecklogError, Denied, Invalid, NotFound
 from decklog.log import Decklog
 from decklog.web.forms import Paused, form_error, proof_by, proven, reason_of
-from decklog.web.site import PageView, SiteRequest, command, is_lapsed, status_of, visible_error
+from decklog.web.site import PageView, SiteRequest, command, http_status, is_lapsed, public_error
 
 PAGE = 50
 _DECIDED, _LAPSED = 8, 3
@@ -73,7 +73,7 @@ def _decided(log: Decklog) -> Any:
     try:
         return log.approvals.answers(limit=_DECIDED).latest
     except DecklogError as problem:
-        return visible_error(problem)
+        return public_error(problem)
 
 
 def _item(request: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def decide(request: SiteRequest) -> PageView | str:
     if kind not in VERBS:
         raise NotFound(f"a {kind} is not decided here")
     if not request.session.is_form_token(request.form.get("token", ""), VERBS.get(kind, ""), item_id):
-        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+        raise Denied("the form belongs to another session", hint="Reload the page and answer again.")
     try:
         (_decide_approval if kind == "approval" else _reconcile)(request, item_id)
     except DecklogError as problem:
@@ -182,7 +182,7 @@ def _again(request: SiteRequest, problem: DecklogError) -> PageView:
     typed = {name: request.form.get(name, "") for name in TYPED}
     wanted = typed["verdict"] if typed["verdict"] in VERDICTS[request.path["kind"]] else None
     view = item(request, problem=form_error(problem), typed=typed, wanted=wanted)
-    status = 429 if isinstance(problem, Paused) else status_of(problem)
+    status = 429 if isinstance(problem, Paused) else http_status(problem)
     return PageView(**{**vars(view), "status": status})
 
 

@@ -29,10 +29,10 @@ def read(request: SiteRequest) -> PageView:
         commits = list(read_changes(repo, f"--max-count={_COMMITS}", "HEAD")) if repo.resolve("HEAD^{commit}") else []
         origins = CommitOrigins(repo, request.log)
         for commit in commits:
-            origins.take(commit)
+            origins.add_commit(commit)
         found = []
         for commit in commits:
-            ranges = [one for file in commit.files for one in origins.of_sessions(commit, file)]
+            ranges = [one for file in commit.files for one in origins.find_session_origins(commit, file)]
             shares = shares_of(count_kinds(ranges))
             facts = {"commit": commit.commit, "subject": commit.subject, "author": commit.author, "at": commit.at.isoformat()}
             found.append({**facts, "shares": shares, "paths": [file.path for file in commit.files]})
@@ -44,7 +44,7 @@ def _repository() -> GitRepository:
     """Return the repository that the dashboard was started in. Pages do not show its path."""
     found = GitRepository.find(os.getcwd())
     if found is None:
-        raise NotFound("the dashboard was started in no git repository", hint="Start it in one: decklog serve")
+        raise NotFound("the dashboard was not started in a git repository", hint="Start it in one: decklog serve")
     return found
 
 

@@ -12,7 +12,7 @@ from decklog import WorkflowDrawing
 from decklog.core.errors import Denied, TimedOut
 from decklog.transfer.doctor import check_up
 from decklog.web.pages.run_parts import moment_of
-from decklog.web.site import PATIENCE_SECONDS, PageView, SiteRequest, command
+from decklog.web.site import QUERY_SECONDS, PageView, SiteRequest, command
 
 # Compare
 
@@ -33,7 +33,7 @@ def compare(request: SiteRequest) -> PageView:
     a, b = request.word("a"), request.word("b")
     compared, is_stopped = None, False
     try:
-        with request.log.db.within(PATIENCE_SECONDS):
+        with request.log.db.within(QUERY_SECONDS):
             compared = request.log.overview.compare(a, b) if a and b else None
     except TimedOut:
         is_stopped = True
@@ -325,7 +325,7 @@ def system(request: SiteRequest) -> PageView:
         "facts": shown_facts,
         "version": decklog.__version__,
         "findings": findings,
-        "streams": site.feed.count,
+        "streams": site.feed.listener_count,
     }
     shown |= {"sessions": sessions[:_MOST_SESSIONS], "more_sessions": len(sessions[_MOST_SESSIONS:]), "verifying": verifying}
     shown |= {"tokens": _tokens(request, sessions), "token": request.session.form_token("logout", "")}
@@ -367,11 +367,11 @@ def verify_log(request: SiteRequest) -> str:
     if how == STOP:
         verifying.stop()
     else:
-        verifying.begin(request.log, request.site.feed.renew, anew=how == ANEW)
+        verifying.begin(request.log, request.site.feed.renew, from_start=how == ANEW)
     request.site.feed.renew()
     return "/system"
 
 
 def _check_form(request: SiteRequest, verb: str, record_id: str) -> None:
     if not request.session.is_form_token(request.form.get("token", ""), verb, record_id):
-        raise Denied("this form is not of this session", hint="Reload the page and try again.")
+        raise Denied("the form belongs to another session", hint="Reload the page and try again.")

@@ -10,12 +10,12 @@ from decklog import AttentionGroup, AttentionKind, Page, RunSort, Status
 from decklog.core.display import dollars
 from decklog.core.errors import DecklogError, Invalid
 from decklog.web.rendering import segment
-from decklog.web.site import PageView, SiteRequest, command, visible_error
+from decklog.web.site import PageView, SiteRequest, command, public_error
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
 
-def since_of(text: str | None, now: datetime, field: str) -> datetime | None:
+def parse_since(text: str | None, now: datetime, field: str) -> datetime | None:
     """Parse a time limit: `2d`, `3h`, `2026-11-15`; None if it is not given."""
     if text is None:
         return None
@@ -49,7 +49,7 @@ def read(request: SiteRequest) -> PageView:
     narrowed = {name: value for name in _NARROWS if (value := request.word(name))}
     given: dict[str, Any] = {"parent_run_id" if name == "parent" else name: value for name, value in narrowed.items()}
     now, by_family = log.clock.now(), request.word("as") == FAMILY
-    given["since"] = since_of(narrowed.get("since"), now, "since")
+    given["since"] = parse_since(narrowed.get("since"), now, "since")
     place: dict[str, Any] = {"status": Status(word) if word else None, "limit": PAGE, "after": request.word("after")}
     sort, descending = _sort(request.word("sort"))
     page: Page[Any]
@@ -170,7 +170,7 @@ def _part(read_it: Callable[[], Any]) -> Any:
     try:
         return read_it()
     except DecklogError as problem:
-        return visible_error(problem)
+        return public_error(problem)
 
 
 def _rest_of(sentence: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from decklog import TaskState
 from decklog.core.errors import DecklogError, Denied, Invalid
 from decklog.web.forms import Paused, form_error, reason_of, signature_of, signed
 from decklog.web.pages.entries import folded
-from decklog.web.site import PageView, SiteRequest, command, status_of
+from decklog.web.site import PageView, SiteRequest, command, http_status
 
 PAGE, ENTRIES = 50, 40
 # States that can be listed over all runs. Pending and finished tasks are listed in their run.
@@ -89,13 +89,13 @@ def change(request: SiteRequest) -> PageView | str:
     """Change the task as the form asks. Return the next address, or the form again with the problem and the typed values."""
     task_id = request.path["task_id"]
     if not request.session.is_form_token(request.form.get("token", ""), FORM, task_id):
-        raise Denied("this form is not of this session", hint="Reload the page and answer again.")
+        raise Denied("the form belongs to another session", hint="Reload the page and answer again.")
     try:
         _change(request, task_id)
     except DecklogError as problem:
         typed = {name: request.form.get(name, "") for name in _TYPED}
         view = read_change(request, problem=form_error(problem), typed=typed)
-        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else status_of(problem)})
+        return PageView(**{**vars(view), "status": 429 if isinstance(problem, Paused) else http_status(problem)})
     return f"/tasks/{task_id}"
 
 

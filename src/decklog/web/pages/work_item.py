@@ -17,7 +17,7 @@ from decklog.web.forms import Offer, token_of
 from decklog.web.pages.entries import row_of
 from decklog.web.pages.run_parts import STAGES, items_of
 from decklog.web.rendering import segment
-from decklog.web.site import PageView, SiteRequest, command, is_lapsed, visible_error
+from decklog.web.site import PageView, SiteRequest, command, is_lapsed, public_error
 
 # A longer change is cut; the terminal shows all of it.
 MOST_CHARACTERS, MOST_LINES = 600_000, 3000
@@ -136,7 +136,7 @@ def _requeue(task_id: str) -> Offer:
 
 def _visible_error(problem: DecklogError | OSError) -> DecklogError:
     # Show the message: the reader has to know which folder of which machine is meant.
-    return problem if isinstance(problem, DecklogError) else visible_error(problem)
+    return problem if isinstance(problem, DecklogError) else public_error(problem)
 
 
 @dataclass(frozen=True)
