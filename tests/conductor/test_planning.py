@@ -69,7 +69,7 @@ def test_a_goal_is_refused_where_nobody_plans(log: Decklog, checked: Path) -> No
 BAD: dict[str, tuple[bytes | None, str, str]] = {
     "nothing": (None, "I looked.", "there is no plan"),
     "no JSON": (b"{", "", "not JSON"),
-    "a list": (b"[]", "", "no object"),
+    "a list": (b"[]", "", "not a JSON object"),
     "too large": (b" " * (LARGEST + 1), "", "larger than"),
     "too many": (json.dumps({"items": [{"name": f"p{n}"} for n in range(41)]}).encode(), "", "41 items"),
     "outside": (json.dumps({"items": [{"name": "a", "paths": ["../x"]}]}).encode(), "", "outside of the repository"),
@@ -118,7 +118,7 @@ def test_tasks_of_the_log_are_worked_as_items_and_are_done_when_those_have_lande
     context = worked(log, checked, RunRequest(plan.goal, b"tasks", plan))
     assert landed_titles(context) == ["Triple", "Use it"]
     assert {task.id: task.state for task in log.tasks.find("board")} == {"BD-1": "done", "bd.1": "done", "no": "abandoned"}
-    with pytest.raises(Conflict, match="no task that is still to be done"):
+    with pytest.raises(Conflict, match="has no open task"):
         plan_from_tasks(log, "board")
 
 

@@ -82,7 +82,7 @@ def test_an_agent_that_fails_drops_out_of_its_race_and_the_other_goes_on_alone(l
 
 
 def test_a_plan_that_names_an_unknown_agent_or_a_race_of_one_is_refused(log: Decklog, checked: Path) -> None:
-    with pytest.raises(Invalid, match="'nobody', which is not described"):
+    with pytest.raises(Invalid, match="the unknown agent 'nobody'"):
         Work(log, checked, work_item("triple", TRIPLE, agent="nobody")).context()
     with pytest.raises(Invalid, match="two agents or more"):
         Work(log, checked, work_item("triple", TRIPLE, race=["fake"])).context()

@@ -144,7 +144,7 @@ def test_only_what_is_in_a_branch_goes_and_all_else_is_found_without_a_log(
     assert git(checked, "show", f"{half.commit}:half.txt") == "1"
     assert list(clean(log, checked).stays.values()) == ["its run is active"]
     log.runs.finish(context.run_id, status="cancelled", summary="enough")  # type: ignore[arg-type]
-    assert list(clean(log, checked).stays.values()) == ["its run is over for too short a time"]
+    assert list(clean(log, checked).stays.values()) == ["its run ended too recently"]
     clock.advance(days=15)
     assert clean(log, checked, is_trial=True).refs == []
     landed(context, checked)

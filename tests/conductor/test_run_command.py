@@ -186,7 +186,7 @@ def test_landing_a_run_whose_first_commit_was_red_names_that(person: Person) -> 
     git(person.repository, "commit", "-q", "-m", "Red")
     assert person.call("run", "--plan", person.plan(work_item("triple", TRIPLE))).code != 0
     refused = person.call("run", "land")
-    assert "has nothing to land, since it did not start: " in refused.err, refused
+    assert "did not start, so it has nothing to land: " in refused.err, refused
     assert "--from-red" in refused.err
     assert "Traceback" not in refused.err
 

@@ -113,7 +113,7 @@ def test_a_change_of_protected_paths_waits_for_a_person_who_is_asked_about_exact
     assert "protected" in str(question.question)
     assert log.approvals.show(question.id)["cause"] == {
         "rule": "protected",
-        "reason": "paths that decide what is run, or what is good",
+        "reason": "the change has protected paths",
     }
     assert landed_titles(context) == []
     log.approvals.decide(question.id, "granted", by="ana", subject_digest=question.subject_digest)  # type: ignore[arg-type]
@@ -279,23 +279,23 @@ def test_a_test_that_a_person_names_may_stay_red_and_no_other_may_become_so(log:
 
 REFUSED: dict[str, tuple[str, str]] = {
     "no check": ('[agents.a]\ncommand = ["a"]\n', "defines no check"),
-    "no gate": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\ngate = false\n', "no check is a gate"),
-    "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "no agent is a worker"),
+    "no gate": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\ngate = false\n', "no check is required"),
+    "no agent": ('[[checks]]\nname = "t"\ncommand = ["t"]\n', "worker needs a defined agent"),
     "unknown section": ("[runn]\n", "has no setting 'runn'"),
     "unknown key": ("[run]\nagentss = 3\n", "has no setting 'agentss'"),
     "sandbox": ('[run]\nsandbox = "fort"\n[agents.a]\ncommand = ["a"]\n', "sandbox is 'fort'"),
     "checks as tables": (
         '[agents.a]\ncommand = ["a"]\n[checks.tests]\ncommand = ["t"]\n',
-        r"has \[checks.tests\], but checks is a list",
+        r"has \[checks.tests\], but checks must be a list",
     ),
-    "checks as texts": ('checks = ["pytest"]\n', "checks in decklog.toml is a list of tables"),
-    "an agent that is no table": ('agents = {a = "claude"}\n', "agents.a in decklog.toml is a table"),
-    "a section that is no table": ("run = 1\n", "run in decklog.toml is a table"),
+    "checks as texts": ('checks = ["pytest"]\n', "checks in decklog.toml must be a list of tables"),
+    "an agent that is no table": ('agents = {a = "claude"}\n', "agents.a in decklog.toml must be a table"),
+    "a section that is no table": ("run = 1\n", "run in decklog.toml must be a table"),
     "number": ('[run]\nagents = 0\n[agents.a]\ncommand = ["a"]\n', "agents is 0"),
     "no toml": ("[run\n", "is not TOML"),
     "report": (
         '[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n',
-        "report without a path",
+        r"no \{report\} in its command",
     ),
     "twice": ('[agents.a]\ncommand = ["a"]\n' + '[[checks]]\nname = "t"\ncommand = ["t"]\n' * 2, "the same name"),
     "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "command has to be a list"),
@@ -319,12 +319,12 @@ PLANS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "no items": ({"goal": "g", "items": []}, Invalid, "1 to 500 items"),
     "name": ({"goal": "g", "items": [{"name": "A b"}]}, Invalid, "small letters"),
     "twice": ({"goal": "g", "items": [{"name": "a"}, {"name": "a"}]}, Invalid, "two items are called a"),
-    "unknown need": ({"goal": "g", "items": [{"name": "a", "needs": ["b"]}]}, Invalid, "no item of the plan"),
+    "unknown need": ({"goal": "g", "items": [{"name": "a", "needs": ["b"]}]}, Invalid, "which is not in the plan"),
     "circle": ({"goal": "g", "items": [{"name": "a", "needs": ["b"]}, {"name": "b", "needs": ["a"]}]}, Conflict, "circle"),
     "outside": ({"goal": "g", "items": [{"name": "a", "paths": ["../x"]}]}, Invalid, "outside of the repository"),
     "key": ({"goal": "g", "items": [{"name": "a", "path": []}]}, Invalid, "has no setting 'path'"),
     "list": ({"goal": "g", "items": [{"name": "a", "needs": "b"}]}, Invalid, "a list of texts"),
-    "more": ({"goal": "g", "items": [{"name": "a"}], "x": 1}, Invalid, "nothing else"),
+    "more": ({"goal": "g", "items": [{"name": "a"}], "x": 1}, Invalid, "must have only a goal and items"),
     "half of a sign": ({"goal": "a\ud800", "items": [{"name": "a"}]}, Invalid, "control characters"),
     "a path that is no text": ({"goal": "g", "items": [{"name": "a", "paths": [1]}]}, Invalid, "a list of texts"),
     "a title that is no text": ({"goal": "g", "items": [{"name": "a", "title": {}}]}, Invalid, "has to be a text"),

@@ -25,7 +25,7 @@ def test_change_of_rules_needs_a_person(bench: Bench) -> None:
     bench.commit("by-hand", {"AGENTS.md": "Push, and never force a push.\n", "tests/test_told.py": READS})
     mend = bench.mend(feedback, branch="by-hand")
     assert (mend.fix_class, mend.state, mend.waits_for) == ("prompt", "proven", "gate"), mend.reason
-    assert "paths that decide what is run, or what is good" in mend.reason
+    assert "the change has protected paths" in mend.reason
 
 
 def test_without_a_check_or_a_test_nothing_is_proven(bench: Bench) -> None:

@@ -35,7 +35,7 @@ def test_failure_is_classified_by_its_message_or_not_at_all(bench: Bench) -> Non
     run_id = failed(bench, "It did something odd")
     assert take_up(bench.mending, run_id).whose == "outside"
     assert bench.called_sites == ["mend.failure"]
-    with pytest.raises(Conflict, match="none of its tasks failed"):
+    with pytest.raises(Conflict, match="has no failed task"):
         take_up(bench.mending, bench.log.runs.start("Fine").id)
 
 
@@ -68,7 +68,7 @@ def test_run_is_resumed_after_the_agent_is_fixed(bench: Bench, tmp_path: Path) -
     assert take_up(bench.mending, run_id).mend_id == found.mend_id, "the same failure is mended once"
     bench.commit("by-hand", files(FAULT, "true", tmp_path / "c"))
     mend = bench.mend(str(found.mend_id), branch="by-hand")
-    with pytest.raises(Conflict, match="is that of mend"):
+    with pytest.raises(Conflict, match="belongs to mend"):
         take_up(bench.mending, mend.run_id)
     bench.merge(f"mend/{mend.feedback_id}")
     assert bench.mend(mend.id).state == "closed"

@@ -285,7 +285,7 @@ def test_read_only_log_takes_no_decision(target: str, clock: ManualClock) -> Non
         for page in ("/now", "/runs", "/inbox", "/runs/r/overview", "/search?q=push", "/memory?q=push"):
             assert browser.get(page).status == 200
         page_text = Read(browser.get(f"/inbox/approval/{one.id}").text)
-        assert "open for reading only" in page_text.text
+        assert "read-only" in page_text.text
         assert ("form", "class", "answer") not in page_text.attributes
         assert browser.post(url(one), form(browser, one)).status in (404, 405)
 

@@ -1,1 +1,1 @@
-"""Takes a plan through a repository: agents in places of their own, checks by code, one merge lane, all of it on record."""
+"""Run coding agents on a plan: each in its own workspace, checked by code, landed through a merge queue, and recorded."""

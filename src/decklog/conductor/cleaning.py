@@ -1,6 +1,6 @@
-"""List what is kept under `refs/decklog/`, by git alone, and clean up after runs that are over.
+"""List the commits kept under `refs/decklog/`, and clean up after finished runs.
 
-Workspaces are kept by refs before they are removed, and refs of unlanded work stay.
+Workspaces are saved by refs before they are removed, and refs of unlanded work stay.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def _order(line: str) -> tuple[str, int]:
 
 @dataclass
 class CleanupResult:
-    """What was removed, or would be, and what stays, with the reason."""
+    """The removed refs and folders, and the refs that stay with the reasons."""
 
     refs: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
@@ -77,7 +77,7 @@ class CleanupResult:
 
 
 class Cleaner:
-    """Cleans one repository. `is_trial` only lists what would go; `unlanded` removes unlanded work too."""
+    """Cleans one repository. `is_trial` removes nothing; `unlanded` also removes unlanded work."""
 
     def __init__(self, log: Decklog, repository: Repository, *, days: float, is_trial: bool, unlanded: bool) -> None:
         self._log = log
@@ -88,7 +88,7 @@ class Cleaner:
         self.cleaned = CleanupResult()
 
     def clean(self) -> CleanupResult:
-        """Clean up after every run of this repository that has been over for long enough."""
+        """Clean up after every run of this repository that ended long enough ago."""
         held = {one.run for one in kept(self._repository)}
         # A run without a target has only a folder.
         folders = {path.name for path in self._repository.state.iterdir() if path.is_dir()}
@@ -107,7 +107,7 @@ class Cleaner:
         if run.status.value in _OPEN:
             return f"its run is {run.status.value}"
         ended: datetime | None = run.ended_at
-        return "its run is over for too short a time" if ended is None or ended > self._before else None
+        return "its run ended too recently" if ended is None or ended > self._before else None
 
     def _clean_run(self, run: Run, name: str) -> None:
         folder = self._repository.state / name
@@ -125,10 +125,10 @@ class Cleaner:
             run_refs(self._repository, run.id, facts.get("remote")).drop(gone)
 
     def _may_go(self, ref: str, landed: set[str]) -> bool:
-        """Return whether a ref may go; otherwise note why it stays."""
+        """Return whether a ref may be removed; otherwise record why it stays."""
         if self._unlanded or ref in landed:
             return True
-        self.cleaned.stays[ref] = "what it holds has landed nowhere; --unlanded lets it go"
+        self.cleaned.stays[ref] = "its work has not landed; --unlanded removes it"
         return False
 
     def _landed(self, run: Run) -> set[str]:

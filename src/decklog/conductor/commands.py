@@ -1,4 +1,4 @@
-"""Programs that the conductor starts, agents and checks alike: within a sandbox, under a supervisor."""
+"""Start and watch programs, such as agents and checks, in a sandbox and under a supervisor."""
 
 import json
 import os
@@ -20,13 +20,13 @@ from decklog.guard.sandbox.sandbox import CommandContext, Sandbox, SandboxKind
 from decklog.guard.shell import launch
 from decklog.guard.shell.shell import environment, read_note
 
-# The output is kept up to this size: charges are read from it, also after a crash.
+# The output is kept up to this size, since charges are read from it even after a crash.
 CAP_BYTES = 64 * 1024 * 1024
 _SHORT_WAIT = 0.05
 _KILL = [(int(signal.SIGKILL), 5.0)]
-# How often `end_reason` is called; the end of the program wakes the waiting thread.
+# How often `end_reason` is called. The end of the program wakes the thread earlier.
 _LOOK_SECONDS = 0.2
-# Sent by something outside, such as the kernel when memory runs out. A program that crashes gets others.
+# Signals from outside, for example from the kernel when memory runs out. A crash has other signals.
 _OUTSIDE = (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
@@ -45,7 +45,7 @@ class PrivateHomeFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class PrivateHome:
-    """The settings of the sandbox for a private home: real paths behind its links, and variables that point into it."""
+    """The sandbox settings for a private home: the real paths of its links, and the variables that point into it."""
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
@@ -72,7 +72,7 @@ class Command:
 
 
 def start(command: Command) -> None:
-    """Start a program that this process and later ones find again by its folder."""
+    """Start a program. This process and later ones can find it by its folder."""
     require_linux()
     command.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     usual = dict(_usual(tuple(os.environ.items())))
@@ -105,7 +105,7 @@ def start(command: Command) -> None:
 
 
 def run(command: Command, end_reason: Callable[[], str | None] = lambda: None) -> dict[str, Any]:
-    """Start a program and wait for its end; kill it as soon as `end_reason` gives a reason. Return how it ended."""
+    """Start a program and wait for its end; kill it as soon as `end_reason` returns a reason. Return how it ended."""
     start(command)
     running = Running.find(command.mark, command.folder)
     assert running is not None
@@ -118,7 +118,7 @@ def expanded(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def build_environment(pass_env: Iterable[str], given: Mapping[str, str]) -> dict[str, str]:
-    """Build the environment of a program that runs without a sandbox: the usual variables, those passed and those given."""
+    """Build the environment of a program without a sandbox from the usual, passed and given variables."""
     return {**_usual(tuple(os.environ.items())), **_passed(pass_env), **given}
 
 
@@ -128,7 +128,7 @@ def _passed(names: Iterable[str]) -> dict[str, str]:
 
 @lru_cache(maxsize=2)
 def _usual(variables: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Return the variables that every program gets. Cached, since the search for secrets takes longer than a start."""
+    """Return the variables that every program gets. Cached, since searching them for secrets is slow."""
     return environment(source=dict(variables)).values
 
 
@@ -142,7 +142,7 @@ class Running:
 
     @classmethod
     def find(cls, mark: str, folder: Path) -> "Running | None":
-        """Find a program by its folder; None when it never came to run."""
+        """Find a program by its folder; None if it was never started."""
         note = read_note(folder, "running.json")
         return None if note is None else cls(mark, folder, Identity.from_text(note["supervisor"]))
 
@@ -160,7 +160,7 @@ class Running:
 
     @contextmanager
     def watched(self) -> Iterator[Callable[[float], bool]]:
-        """Yield a function that waits some seconds for the supervisor's end, and returns whether it may have ended.
+        """Yield a function that waits for the supervisor's end for some seconds, and returns whether it may have ended.
 
         If its number is another process's by now, it has ended.
         """
@@ -178,7 +178,7 @@ class Running:
             yield lambda seconds: bool(poll.poll(1000 * seconds))
 
     def until_end(self, end_reason: Callable[[], str | None], stages: list[tuple[int, float]]) -> dict[str, Any]:
-        """Wait for its end and return how it ended; stop it by these stages as soon as `end_reason` gives a reason."""
+        """Wait for its end and return how it ended; stop it by these stages as soon as `end_reason` returns a reason."""
         is_ending, may_be_over = False, True
         with self.watched() as wait:
             while not may_be_over or (ended := self.ending()) is None:
@@ -189,7 +189,7 @@ class Running:
         return ended
 
     def stop(self, stages: list[tuple[int, float]]) -> None:
-        """Have the supervisor end it and its children, by these signals, each with the seconds to wait after it."""
+        """Make the supervisor end the program and its children by these signals, with seconds to wait after each."""
         new = self.folder / f"stop.json.{os.getpid()}"
         new.write_text(json.dumps(stages), encoding="utf-8")
         new.rename(self.folder / "stop.json")
@@ -197,12 +197,12 @@ class Running:
             launch.end_process_tree(self.mark)
 
     def adopt(self) -> None:
-        """Make it a program of this process."""
+        """Make this process the owner of the program."""
         launch.adopt_command(self.folder)
 
 
 def killed_by(ended: Mapping[str, Any]) -> str | None:
-    """Return what ended a program from outside: a signal, or the loss of its supervisor. None if it ended itself."""
+    """Return what killed a program from outside: a signal, or the loss of its supervisor; None if it ended by itself."""
     if ended["reason"] in ("lost", "abandoned"):
         return str(ended["reason"])
     if ended["reason"] != "exited":
@@ -220,14 +220,14 @@ def _wait_shortly(seconds: float) -> bool:
 
 
 def end(mark: str) -> None:
-    """End everything that carries a mark."""
+    """End all processes with a mark."""
     launch.end_process_tree(mark)
 
 
 # Private homes
 #
 # Settings may name programs, such as hooks, that run outside of the sandbox the next time. So a sandboxed agent never writes to
-# the person's: it has copies that are removed with its folder, reads some files through links, and writes only the shared state
+# the person's home. It has copies that are removed with its folder, reads some files through links, and writes only the state
 # that is listed, such as credentials, which its program renews.
 
 

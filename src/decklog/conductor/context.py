@@ -45,7 +45,7 @@ def machine() -> str:
 
 
 class Host:
-    """Records the conductors of this host, so that the next one here knows whose leases are free."""
+    """Records the conductors of this host, so that later ones know which of them are dead."""
 
     def __init__(self, state: Path) -> None:
         self._folder = state / "hosts" / (machine() or "unnamed")
@@ -53,7 +53,7 @@ class Host:
 
     @cached_property
     def id(self) -> str:
-        """The id of this host, created once."""
+        """The id of this host, created on first use."""
         path = self._folder / "id"
         new = self._folder / f"id.{os.getpid()}"
         if not path.exists():
@@ -101,7 +101,7 @@ class SideEffects:
         task_id: str | None,
         facts: dict[str, object] | None = None,
     ) -> Any:
-        """Act, or return the earlier result of the step. `look` checks after a crash whether it happened."""
+        """Act, or return the earlier result of the step. After a crash, `look` checks whether it happened."""
         tool = step.partition(":")[0]
         effect = self._log.effects.intend(
             self._run_id, step, f"conductor.{tool}", key=step, actor=self._actor, facts=facts, task_id=task_id
@@ -130,7 +130,7 @@ class SideEffects:
             return  # another conductor was faster, or only the owner knows whether it was done
 
     def _resolved(self, effect: Effect, look: Callable[[Effect], EffectCheck]) -> Effect:
-        """Return a step that was begun before as finalized, or as ours to do."""
+        """Return a step that was started before: finalized, or taken over by this process."""
         if effect.is_settled:
             return effect
         if effect.state == "intended" and self._is_being_done(effect):
@@ -154,7 +154,7 @@ class ChangeReviewer(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class RunContext:
-    """The log, repository and settings of a run. `remote` is the one that its hosts share, if there is one."""
+    """The log, repository and settings of a run. `remote` is the git remote that its hosts share, if any."""
 
     log: Decklog
     run_id: str
@@ -189,12 +189,12 @@ class RunContext:
 
     @cached_property
     def host(self) -> Host:
-        """This clone on this machine, among those that work on the run."""
+        """The host of this clone and machine."""
         return Host(self.repository.state)
 
     @property
     def checks_folder(self) -> Path:
-        """The folder of checks, with a folder for each conductor, so that a later one can remove those of dead ones."""
+        """The folder of running checks. Each conductor has a subfolder, which a later one can remove."""
         return self.folder / "checks"
 
     @cached_property
@@ -225,7 +225,7 @@ class RunContext:
         return Examiner(self.log, self.run_id, self.configuration, self.runner(end_reason), task_id=task_id, fence=fence)
 
     def examine(self, task: Task, base: str, tip: str, end_reason: EndReason) -> Examination:
-        """Examine a change for a task: by the checks, and if these pass by the review that the settings ask for."""
+        """Examine a change for a task by the checks and, if they pass and the settings require it, by a review."""
         found = self.examiner(end_reason, task_id=task.id, fence=task.fence).examine(base, tip)
         if not found.is_green or not self.configuration.is_reviewed:
             return found
@@ -239,7 +239,7 @@ class RunContext:
 
 @dataclass(frozen=True)
 class AttemptWorkspace:
-    """The workspace of the attempt at a task under a fencing token; it is made, kept and removed once."""
+    """The workspace of the attempt at a task under a fencing token. It is made, saved and removed once."""
 
     context: RunContext
     task_id: str
@@ -255,7 +255,7 @@ class AttemptWorkspace:
 
     @property
     def mark(self) -> str:
-        """The mark of the attempt's processes, which their environment has."""
+        """The mark in the environment of the attempt's processes."""
         context = self.context
         return hashlib.sha256(f"{context.repository.common}:{context.run_id}:{self.task_id}:{self.fence}".encode()).hexdigest()[
             :32
@@ -289,11 +289,11 @@ class AttemptWorkspace:
         return facts
 
     def keep(self, facts: dict[str, Any]) -> workspaces.KeptAttempt:
-        """Save by refs all that the attempt left."""
+        """Save all work of the attempt by refs."""
         return workspaces.keep(self.context.repository, self.place, str(facts["start"]), self.context.person, int(facts["at"]))
 
     def keep_and_publish(self, facts: dict[str, Any], end_reason: EndReason, **more: object) -> dict[str, Any]:
-        """Save all that the attempt left, here and at the remote; return it as it is recorded."""
+        """Save all work of the attempt, here and at the remote. Return it in its recorded form."""
 
         def keep() -> dict[str, object]:
             kept = self.keep(facts)
@@ -316,6 +316,6 @@ class AttemptWorkspace:
         self.perform("clean", remove, lambda _: EffectCheck(not folder.exists()))
 
     def snapshot(self, facts: dict[str, Any]) -> str:
-        """Create a commit of the workspace's files as they are now; no ref holds it."""
+        """Create a commit of the workspace's current files. No ref keeps it."""
         context = self.context
         return workspaces.snapshot(context.repository, self.place, facts["start"], context.person, facts["at"])

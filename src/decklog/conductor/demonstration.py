@@ -1,4 +1,4 @@
-"""The conductor without a model: scripted agents, a conductor killed in the middle, and a person who lands the result."""
+"""Demonstrate the conductor without a model: scripted agents, a killed conductor, and the landing of the result."""
 
 import hashlib
 import json

@@ -1,7 +1,7 @@
 """The agents of a work item: one after the other by escalation levels, or several at once in a race.
 
-The same trouble twice goes to the next agent, and after the last one to a person. In a race each agent has its own tasks, and the
-first whose change passes the checks lands it. An agent that fails while others still work drops out; the last one goes on alone.
+After the same failure twice the next agent takes over, and after the last one a person. In a race each agent has its own tasks:
+the first whose change passes the checks lands it. Agents that fail meanwhile drop out, and the last one continues alone.
 """
 
 import hashlib
@@ -14,9 +14,9 @@ from decklog.records.values import to_json
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
 
-# Times that an agent may end in the same trouble: its second brief names the first.
+# How often an agent may fail in the same way: its second brief describes the first failure.
 REPEATS = 2
-# The fields that make two findings the same; a check's output differs with every run.
+# The fields that identify a finding; a check's output differs in every run.
 _SAME = ("check", "kind", "tests", "paths")
 # Inputs of every round: the rounds that a person added, and the agents that the plan names.
 RACER = "racer"
@@ -29,7 +29,7 @@ START: Mapping[str, object] = {"rung": 0, "trouble": "", "repeats": 0}
 
 
 def escalate(inputs: Mapping[str, object], trouble: str, levels: int, *, at_once: bool = False) -> dict[str, object] | None:
-    """Return the escalation inputs of the next attempt after this trouble; None above the last level.
+    """Return the escalation inputs of the next attempt after a failure; None after the last level.
 
     With `at_once` the next level follows without a second try, if there is one.
     """
@@ -46,7 +46,7 @@ def level_of(inputs: Mapping[str, object]) -> int:
 
 
 def digest_findings(findings: Sequence[Mapping[str, Any]]) -> str:
-    """Return a digest of findings: the same trouble has the same digest."""
+    """Return a digest that identifies the failure described by findings."""
     kept = [{name: finding.get(name) for name in _SAME} for finding in findings]
     return hashlib.sha256(to_json(kept).encode()).hexdigest()[:16]
 
@@ -72,7 +72,7 @@ def find_rivals(log: Decklog, task: Task) -> list[Task]:
 
 
 def end_race(log: Decklog, landing: Task, task: Task) -> None:
-    """End a race: the landing waits for no other, and running agents of others are ended."""
+    """End a race that a task has won: drop the tasks of all other agents. Running agents then end themselves."""
     for other in find_rivals(log, task):
         log.tasks.undepend(landing.id, other.id)
         if other.state != "running":
@@ -98,7 +98,7 @@ class RaceWatch:
         self._is_lost = False
 
     def is_lost(self) -> bool:
-        """Check whether another agent has won, by a query once a second."""
+        """Return whether another agent has won. The log is queried at most once a second."""
         racer = self._task.inputs.get(RACER)
         if racer is None or self._task.role == "land" or self._is_lost or time.monotonic() < self._checked_at + _LOOK_SECONDS:
             return self._is_lost

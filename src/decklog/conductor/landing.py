@@ -1,4 +1,4 @@
-"""Land a run on a branch of the user as exactly one examined commit, or publish it as a branch with a pull request.
+"""Land a run on a branch of the user as exactly one checked commit, or publish it as a branch with a pull request.
 
 Pull requests are opened by `gh` for GitHub or `glab` for GitLab.
 """
@@ -28,7 +28,7 @@ _SHOWN = 10
 
 @dataclass(frozen=True, kw_only=True)
 class LandingPlan:
-    """The move of a branch from one commit to another. `worktree` is where it is checked out, if it is."""
+    """The move of a branch from `old` to `new`. `worktree` is the folder where it is checked out, if any."""
 
     branch: str
     old: str
@@ -44,7 +44,7 @@ class LandingPlan:
 
 
 def prepare(context: RunContext, branch: str | None) -> LandingPlan:
-    """Return what would land on a branch, by default the checked-out one. Raise Conflict if nothing can."""
+    """Plan the landing on a branch, by default the checked-out one. Raise Conflict if it is not possible."""
     repository = context.repository
     refuse_unstarted(context)
     branches = Branches(repository)
@@ -64,23 +64,23 @@ def prepare(context: RunContext, branch: str | None) -> LandingPlan:
 
 
 def refuse_unstarted(context: RunContext) -> None:
-    """Raise Conflict for a run that ended before it had a target, as after a failing first commit."""
+    """Raise Conflict for a run that ended before it had a target, for example because its first commit fails."""
     run = context.log.runs.get(context.run_id)
     if run.status in ENDED and context.repository.ref(context.target) is None:
         raise Conflict(
-            f"run {run.id} has nothing to land, since it did not start: {run.summary or run.status.value}",
-            hint="Make its first commit green, or allow its red tests by --from-red TEST; then start the run again.",
+            f"run {run.id} did not start, so it has nothing to land: {run.summary or run.status.value}",
+            hint="Fix its first commit, or allow its failing tests by --from-red TEST; then start the run again.",
             run_id=run.id,
         )
 
 
 def _merged(context: RunContext, branch: str, old: str, target: str) -> str:
-    """Create the merge of the target with a branch that has moved on since."""
+    """Create the merge of the target with a branch that has moved since the run started."""
     repository = context.repository
     merged = repository.merge(old, target)
     if merged.conflicts:
         raise Conflict(
-            f"{branch} has gone on since, and does not merge with the run: {', '.join(merged.conflicts[:_SHOWN])}",
+            f"{branch} has moved and conflicts with the run: {', '.join(merged.conflicts[:_SHOWN])}",
             hint=f"Merge it yourself: git merge {context.target}",
             paths=list(merged.conflicts),
         )
@@ -89,12 +89,12 @@ def _merged(context: RunContext, branch: str, old: str, target: str) -> str:
 
 
 def examine(context: RunContext, landing: LandingPlan) -> None:
-    """Raise Conflict if the landing commit does not pass its checks; earlier verdicts count."""
+    """Raise Conflict if the landing commit does not pass its checks. Recorded verdicts are reused."""
     findings = context.examiner().base_findings(landing.new)
     if findings:
         raise Conflict(
-            f"what would land on {landing.branch} does not pass: {', '.join(str(one['check']) for one in findings)}",
-            hint="Merge it yourself, or start a run from the branch as it is.",
+            f"the commit to land on {landing.branch} fails: {', '.join(str(one['check']) for one in findings)}",
+            hint="Merge it yourself, or start a run from the current branch.",
             findings=findings,
         )
 
@@ -102,7 +102,7 @@ def examine(context: RunContext, landing: LandingPlan) -> None:
 def approve(
     context: RunContext, question: str, about: dict[str, object], *, by: str, proof: AbstractContextManager[object], source: str
 ) -> str:
-    """Record a person's approval of exactly one act, and use it up; return its id. A registered owner has to sign it."""
+    """Record and use a person's approval of exactly one act; return its id. A registered owner must sign it."""
     log = context.log
     approval = log.approvals.ask(context.run_id, question, by="conductor", about=about, source=source)
     digest = str(approval.subject_digest)
@@ -110,7 +110,7 @@ def approve(
         with proof:
             log.approvals.decide(approval.id, "granted", by=by, subject_digest=digest, rationale="decklog run land")
     except DecklogError:
-        # Nobody else may answer it: a later landing asks again.
+        # A later landing asks again, so nobody should answer this question.
         log.approvals.withdraw(approval.id, reason="it was not landed")
         raise
     if log.approvals.use(context.run_id, digest) is None:
@@ -122,7 +122,7 @@ def approve(
 
 
 def land(context: RunContext, landing: LandingPlan, *, by: str, proof: AbstractContextManager[object]) -> None:
-    """Move the branch by a person's command, which records and uses an approval of exactly this move."""
+    """Move the branch, and record the person's command as an approval of exactly this move."""
     about: dict[str, object] = {"branch": landing.branch, "from": landing.old, "to": landing.new, "tree": landing.tree}
     question = f"Land on {landing.branch}? {counted(landing.files, 'file')}."
     approval = approve(context, question, about, by=by, proof=proof, source="conductor.land")
@@ -148,7 +148,7 @@ _SECONDS = 120.0
 
 @dataclass(frozen=True, kw_only=True)
 class PullRequest:
-    """A request that a branch be merged into another."""
+    """A pull request from a branch into `base`."""
 
     branch: str
     base: str
@@ -158,9 +158,9 @@ class PullRequest:
 
 @dataclass(frozen=True)
 class Forge:
-    """A forge's program. `create` opens a request, `find` lists the open ones of a branch as JSON, `address` is the key there.
+    """A forge's command-line program. `create` opens a request; `find` lists a branch's open requests as JSON.
 
-    Both are filled in with the fields of a request. Without `{body}` the body is on standard input.
+    Both are filled in with the fields of a request. Without `{body}` the body is on standard input. `address` is a JSON key.
     """
 
     program: str
@@ -218,19 +218,19 @@ GITLAB = Forge(
 
 
 def forge_at(context: RunContext, remote: str) -> Forge:
-    """Return the program for a remote by its address; if that names no forge, the first that is installed."""
+    """Return the program for a remote by its address, or else the first that is installed."""
     url = context.repository.on_refs("config", "--get", f"remote.{remote}.url", accepted=(0, 1)).text.lower()
     wanted = [GITLAB] if "gitlab" in url else [GITHUB] if "github" in url else [GITHUB, GITLAB]
     found = next((forge for forge in wanted if shutil.which(forge.program)), None)
     if found is None:
         names = " or ".join(forge.program for forge in wanted)
-        raise Unavailable(f"no request can be opened: {names} is not installed", hint=f"Install {names}, and log in.")
+        raise Unavailable(f"a pull request needs {names}, which is not installed", hint=f"Install {names}, and log in.")
     return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class Published(PullRequest):
-    """The pull request of a run: its commit, its remote, and its address once it is open."""
+    """The pull request of a run, with its commit and remote, and its address once it is open."""
 
     remote: str
     commit: str
@@ -241,13 +241,13 @@ class Published(PullRequest):
 def prepare_request(
     context: RunContext, *, remote: str = "origin", branch: str | None = None, base: str | None = None
 ) -> Published:
-    """Return what would be published: the target of the run, against a branch, by default the checked-out one."""
+    """Prepare the pull request of a run's target into a branch, by default the checked-out one."""
     refuse_unstarted(context)
     Remote(context.repository, remote).check()
     into = base or Branches(context.repository).current()
     commit, old = context.target_commit(), Branches(context.repository).commit(into)
     if context.repository.is_ancestor(commit, old):
-        raise Conflict(f"{into} has everything already", hint="There is nothing to request.", branch=into)
+        raise Conflict(f"{into} already has all changes of the run", hint="There is nothing to request.", branch=into)
     title = context.log.runs.get(context.run_id).goal.splitlines()[0]
     return Published(
         remote=remote,
@@ -270,7 +270,7 @@ def publish(
 ) -> str:
     """Push the branch and open the pull request; return its address.
 
-    `held` is the verdict of the review gate, as for every push: why this must not be published, or None.
+    `held` returns why the review gate blocks it, or None.
     """
     forge = forge_at(context, wanted.remote)
     if (reason := held(wanted)) is not None:

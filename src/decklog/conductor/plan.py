@@ -25,7 +25,7 @@ _KEYS = ("name", "title", "objective", "paths", "needs", "acceptance", "priority
 
 @dataclass(frozen=True, kw_only=True)
 class WorkItem:
-    """One work item: what to do, where, and after which others."""
+    """One work item: its objective, allowed paths, and the items that must land first."""
 
     name: str
     title: str
@@ -39,7 +39,7 @@ class WorkItem:
     model: str = ""
     # Agents that work on it at the same time; the first whose change passes the checks lands it.
     race: tuple[str, ...] = ()
-    # The task of the log that it was made of, which is finished when this lands.
+    # The task that it was built from, which is finished when it lands.
     source: str = ""
 
     def as_table(self) -> dict[str, Any]:
@@ -62,14 +62,14 @@ class WorkPlan:
 
 
 def parse(content: bytes, *, is_json: bool) -> WorkPlan:
-    """Parse a plan, TOML or JSON. Raise Invalid for one that could not be worked on."""
+    """Parse a plan, TOML or JSON. Raise Invalid for one that can't be executed."""
     try:
         text = content.decode()
         table = json.loads(text) if is_json else tomllib.loads(text)
     except (ValueError, RecursionError) as problem:
         raise Invalid(f"the plan is not {'JSON' if is_json else 'TOML'}: {problem}", hint="Fix it.") from problem
     if not isinstance(table, dict) or set(table) - {"goal", "items"}:
-        raise Invalid("a plan has a goal and items, and nothing else", hint='goal = "…" and [[items]]', field="plan")
+        raise Invalid("a plan must have only a goal and items", hint='goal = "…" and [[items]]', field="plan")
     # JSON may have lone surrogates, which no log can store.
     items = storable(table.get("items"))
     if not isinstance(items, list) or not 0 < len(items) <= MOST_ITEMS:
@@ -95,15 +95,15 @@ def check_goal(goal: object) -> str:
 
 def _item(number: int, table: Any) -> WorkItem:
     if not isinstance(table, dict):
-        raise Invalid(f"item {number} is no table", field="items")
+        raise Invalid(f"item {number} is not a table", field="items")
     name = table.get("name")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise Invalid(f"item {number} needs a name of small letters, digits, - and _; got {name!r}", field="name")
     item = build(WorkItem, f"item {name}", {"title": name, **table}, source="")
     if not 0 <= item.priority <= MOST_PRIORITY:
-        raise Invalid(f"priority of item {name} is a whole number from 0 to {MOST_PRIORITY}", field="priority")
+        raise Invalid(f"priority of item {name} must be a whole number from 0 to {MOST_PRIORITY}", field="priority")
     if item.race and (item.agent or item.model or len(set(item.race)) < 2):
-        raise Invalid(f"race of item {name} names two agents or more, and excludes agent and model", field="race")
+        raise Invalid(f"race of item {name} must name two agents or more, without agent and model", field="race")
     for path in item.paths:
         if path.startswith("/..") or ".." in path.split("/"):
             raise Invalid(f"item {name} names a path outside of the repository: {path}", field="paths")
@@ -118,7 +118,7 @@ def _check_needs(plan: WorkPlan) -> None:
     for item in plan.items:
         for needed in item.needs:
             if needed not in names:
-                raise Invalid(f"item {item.name} needs {needed}, which is no item of the plan", field="needs")
+                raise Invalid(f"item {item.name} needs {needed}, which is not in the plan", field="needs")
     in_order([{"task_id": item.name, "depends_on": list(item.needs)} for item in plan.items])
 
 
@@ -149,7 +149,7 @@ def read_proposal(content: bytes | None, last_text: str, goal: str, taken: Colle
     except (ValueError, RecursionError) as problem:
         raise Invalid(f"the plan is not JSON: {problem}", field="plan") from problem
     if not isinstance(table, dict):
-        raise Invalid("the plan is no object", hint='{"items": […]}', field="plan")
+        raise Invalid("the plan is not a JSON object", hint='{"items": […]}', field="plan")
     proposed = parse(json.dumps({**table, "goal": goal}).encode(), is_json=True)
     if len(proposed.items) > MOST_PROPOSED:
         raise Invalid(f"the plan has {len(proposed.items)} items; at most {MOST_PROPOSED} can be proposed", field="items")
@@ -159,7 +159,7 @@ def read_proposal(content: bytes | None, last_text: str, goal: str, taken: Colle
 
 
 def in_turn(proposed: WorkPlan) -> WorkPlan:
-    """Order work items that may change the same paths, unless they have an order."""
+    """Add dependencies between work items that may change the same paths and have no order yet."""
     done: list[WorkItem] = []
     for item in proposed.items:
         before = [
@@ -189,7 +189,7 @@ def _all_needs(name: str, needs: Mapping[str, tuple[str, ...]]) -> set[str]:
 
 
 def _meet(some: Sequence[str], others: Sequence[str]) -> bool:
-    """Return whether two lists of patterns may cover the same path: by the part of each before its first wildcard."""
+    """Return whether two lists of patterns may match the same path, judged by the parts before their first wildcards."""
     if not some or not others:
         return False
     heads = [[_WILD.split(path.lstrip("/"), 1)[0] for path in paths] for paths in (some, others)]
@@ -205,9 +205,9 @@ def as_json(proposed: WorkPlan) -> dict[str, Any]:
 
 
 def plan_from_tasks(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool] = lambda _: True) -> WorkPlan:
-    """Build a plan of the open tasks of a run that are wanted, and of the open tasks that these wait for.
+    """Build a plan from the wanted open tasks of a run and the open tasks that they depend on.
 
-    A task with subtasks is no work item: it is done with its last subtask, and what waits for it waits for all of them.
+    A task with subtasks is not a work item: it is done with its last subtask, and its dependents wait for all subtasks.
     """
     run = log.runs.get(run_id)
     still_open = [task for task in every_page(log.tasks.find, run_id) if task.state.value in ("pending", "blocked")]
@@ -215,7 +215,7 @@ def plan_from_tasks(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool]
     chosen = links.closure([task.id for task in still_open if is_wanted(task)])
     tasks = [task for task in still_open if task.id not in links.parts and task.id in chosen]
     if not tasks:
-        raise Conflict(f"run {run_id} has no task that is still to be done", hint=f"See: decklog tasks find {run_id}")
+        raise Conflict(f"run {run_id} has no open task", hint=f"See: decklog tasks find {run_id}")
     if len(tasks) > MOST_ITEMS:
         raise Conflict(f"run {run_id} has {len(tasks)} tasks to be done; a plan has at most {MOST_ITEMS}")
     names = _item_names([task.id for task in tasks])
@@ -253,7 +253,7 @@ class _Links:
                 self._wholes.setdefault(one.task_id, []).append(one.depends_on)
 
     def needs(self, task_id: str) -> list[str]:
-        """List the tasks without subtasks that one waits for, itself or through a parent."""
+        """List the tasks without subtasks that a task depends on, directly or through a parent."""
         own, left = [], [task_id]
         while left:
             one = left.pop()
@@ -262,7 +262,7 @@ class _Links:
         return list(dict.fromkeys(own))
 
     def closure(self, task_ids: list[str]) -> set[str]:
-        """Return the subtasks of some tasks, and all that these wait for."""
+        """Return the subtasks of some tasks, and all tasks that they depend on."""
         found: set[str] = set()
         left = [leaf for task_id in task_ids for leaf in self._leaves(task_id)]
         while left:
@@ -278,7 +278,7 @@ class _Links:
 
 
 def _item_names(task_ids: list[str]) -> dict[str, str]:
-    """Return a unique name for each task that a work item can have."""
+    """Return a unique work item name for each task."""
     found: dict[str, str] = {}
     for task_id in task_ids:
         plain = _NOT_IN_NAMES.sub("-", task_id.lower()).strip("-_")[:50] or "item"

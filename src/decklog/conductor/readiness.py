@@ -93,7 +93,7 @@ class Trials:
             )
 
     def _start(self, agent: Description, argv: list[str], name: str) -> str | None:
-        """Start a program as an agent would be; return how it failed, None if it did not."""
+        """Start a program like an agent; return how it failed, or None."""
         folder = self.folder / f"{agent.name}-{name}"
         # Some programs only work in a repository; this one is empty.
         write_git_directory(folder / "tree/.git", branch="none")
@@ -147,7 +147,7 @@ class Trials:
     # Paths that the sandbox lacks
 
     def _unreadable(self, program: str, readable: Sequence[str]) -> list[str]:
-        """List the folders of a program and its interpreter that the sandbox keeps from it."""
+        """List the folders of a program and its interpreter that the sandbox hides."""
         if self._kind is SandboxKind.NONE:
             return []
         env = commands.build_environment((), {})
@@ -159,7 +159,7 @@ class Trials:
 
 
 def _programs_of(program: str) -> list[str]:
-    """Return the files of a program: what is called, and the interpreter that its first line names."""
+    """Return the files of a program: its executable, and the interpreter in its first line."""
     path = shutil.which(program)
     if path is None:
         return []
@@ -172,7 +172,7 @@ def _programs_of(program: str) -> list[str]:
 
 
 def _installed_in(path: str) -> str:
-    """Return the folder that a program was installed to: below a person's home the first one, such as `~/.pyenv`."""
+    """Return the folder in which a program is installed; below a home the top one, such as `~/.pyenv`."""
     real, home = os.path.realpath(path), os.path.realpath(os.path.expanduser("~"))
     if _is_below(real, home):
         return f"~/{os.path.relpath(real, home).split(os.sep)[0]}"

@@ -81,7 +81,7 @@ class LooseningRule:
         return self.within and isinstance(value, list) and isinstance(base, list) and all(one in base for one in value)
 
 
-_UNKNOWN = LooseningRule("is a setting whose effect is not known")
+_UNKNOWN = LooseningRule("is a setting with an unknown effect")
 
 
 def _load_rules() -> dict[str, LooseningRule]:
@@ -119,7 +119,7 @@ def loosened(table: Mapping[str, Any]) -> list[Loosened]:
 
 
 def _tables(table: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-    """Yield every table of a file, with its name and the pattern of the rules about it."""
+    """Yield every table of a file, with its name and the pattern of its rules."""
     for section, content in table.items():
         if section == "checks":
             yield from ((f"checks.{one.get('name', number)}", "checks.*", one) for number, one in enumerate(content, 1))
@@ -131,7 +131,7 @@ def _tables(table: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, A
 
 
 def _extended(agent: Mapping[str, Any]) -> Mapping[str, object]:
-    """Return the description that an agent extends, with the defaults of what that leaves out."""
+    """Return the description that an agent extends, completed by the defaults."""
     plain = Description(name="")
     defaults = {one.name: getattr(plain, one.name) for one in fields(Description)}
     lists = {name: list(value) for name, value in defaults.items() if isinstance(value, tuple)}
@@ -148,12 +148,12 @@ def load(content: bytes) -> dict[str, Any]:
         if name == "checks":
             _check_list(section)
         elif not isinstance(section, dict):
-            raise Invalid(f"{name} in {NAME} is a table", hint=f"Write it as [{name}].", field=name)
+            raise Invalid(f"{name} in {NAME} must be a table", hint=f"Write it as [{name}].", field=name)
     for section_name in _NAMED:
         for name, member in table.get(section_name, {}).items():
             if not isinstance(member, dict):
                 raise Invalid(
-                    f"{section_name}.{name} in {NAME} is a table", hint=f"Write it as [{section_name}.{name}].", field=name
+                    f"{section_name}.{name} in {NAME} must be a table", hint=f"Write it as [{section_name}.{name}].", field=name
                 )
     return table
 
@@ -161,9 +161,9 @@ def load(content: bytes) -> dict[str, Any]:
 def _check_list(checks: object) -> None:
     if isinstance(checks, dict):
         written = ", ".join(f"[checks.{name}]" for name in checks) or "[checks]"
-        raise Invalid(f"{NAME} has {written}, but checks is a list", hint=_CHECKS_HINT, field="checks")
+        raise Invalid(f"{NAME} has {written}, but checks must be a list", hint=_CHECKS_HINT, field="checks")
     if not isinstance(checks, list) or not all(isinstance(one, dict) for one in checks):
-        raise Invalid(f"checks in {NAME} is a list of tables", hint=_CHECKS_HINT, field="checks")
+        raise Invalid(f"checks in {NAME} must be a list of tables", hint=_CHECKS_HINT, field="checks")
 
 
 # Checks
@@ -171,7 +171,7 @@ def _check_list(checks: object) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """One check: a command that passes or fails a tree by its exit code, and by its report if it writes one."""
+    """One check: a command that passes or fails a tree by its exit code and, if it writes one, its report."""
 
     name: str
     command: tuple[str, ...]
@@ -207,7 +207,9 @@ def define_check(table: Mapping[str, Any]) -> Check:
     if check.report not in REPORTS:
         raise Invalid(f"check {name}: report is {check.report!r}", hint=f"Use one of {', '.join(REPORTS)}.", field="report")
     if check.report == "junit" and not any("{report}" in word for word in check.command):
-        raise Invalid(f"check {name} has a report without a path", hint='"--junitxml={report}"', field="command")
+        raise Invalid(
+            f"check {name} has a report, but no {{report}} in its command", hint='"--junitxml={report}"', field="command"
+        )
     return check
 
 
@@ -247,7 +249,7 @@ class Configuration:
         return tuple(check for check in self.checks if check.gate)
 
     def levels(self, inputs: Mapping[str, object] | None = None) -> list[Description]:
-        """List the agents of a work item by escalation level: first the one that its plan names, then the other workers."""
+        """List the agents of a work item by escalation level: the agent named by its plan, then the other workers."""
         wanted, model = (str((inputs or {}).get(name) or "") for name in ("wanted_agent", "wanted_model"))
         names = list(dict.fromkeys((*((wanted,) if wanted in self.agents else ()), *self.workers)))
         found = [self.agents[name] for name in names]
@@ -261,23 +263,23 @@ class Configuration:
         return levels[min(int(str(task.inputs.get("rung", 0))), len(levels) - 1) :]
 
     def agent_for(self, task: Task, name: str) -> Description:
-        """Return the agent of this name as a task uses it: the plan may set another model."""
+        """Return an agent by name as a task uses it, since the plan may set another model."""
         return {agent.name: agent for agent in self.agents_for(task)}.get(name, self.agents[name])
 
     def check_plan(self, plan: WorkPlan) -> None:
-        """Raise Invalid for a plan that names agents that are not described."""
+        """Raise Invalid if a plan names an unknown agent."""
         for item in plan.items:
             for name in item.agents:
                 if name not in self.agents:
                     raise Invalid(
-                        f"item {item.name} names the agent {name!r}, which is not described",
-                        hint=f"There are {', '.join(self.agents)}. Describe it in {NAME}: [agents.{name}]",
+                        f"item {item.name} names the unknown agent {name!r}",
+                        hint=f"Known agents: {', '.join(self.agents)}. Add it to {NAME}: [agents.{name}]",
                         field="agent",
                     )
 
 
 def read(repository: Repository, commit: str) -> Configuration:
-    """Read the settings of a commit. Raise NotFound without any, and NotAccepted without consent to what they loosen."""
+    """Read the settings of a commit. Raise NotFound if it has none, NotAccepted if consent to them is missing."""
     content = repository.read(commit, NAME)
     if content is None:
         raise NotFound(
@@ -324,14 +326,14 @@ def parse(content: bytes) -> Configuration:
 def _whole(table: Mapping[str, Any], name: str, default: int, most: int) -> int:
     value = table.get(name, default)
     if type(value) is not int or not 1 <= value <= most:
-        raise Invalid(f"{name} is {value!r}; it goes from 1 to {most}", field=name)
+        raise Invalid(f"{name} is {value!r}; it must be from 1 to {most}", field=name)
     return value
 
 
 def _remote(run: Mapping[str, Any]) -> str | None:
     name = run.get("remote")
     if name is not None and (not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_./-]*", name)):
-        raise Invalid(f"remote is {name!r}; it is the name of a remote", hint="See: git remote", field="remote")
+        raise Invalid(f"remote is {name!r}; it must be the name of a remote", hint="See: git remote", field="remote")
     return name
 
 
@@ -347,7 +349,7 @@ def _money(table: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("run", "item"):
         value = table.get(f"{name}_usd")
         if value is not None and (not isinstance(value, (int, float)) or value < 0):
-            raise Invalid(f"{name}_usd is {value!r}; it is an amount of dollars", field=f"{name}_usd")
+            raise Invalid(f"{name}_usd is {value!r}; it must be an amount of dollars", field=f"{name}_usd")
         found[f"{name}_microdollars"] = None if value is None else round(value * DOLLAR)
     return found
 
@@ -364,8 +366,8 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
     unknown = [name for name in named if name not in agents]
     if unknown or not named:
         raise Invalid(
-            f"no agent is a {role}: {', '.join(unknown) or 'none is described'}",
-            hint=f'Describe one in {NAME}: [agents.mine] command = ["my-agent"]',
+            f"[roles] {role} needs a defined agent: {', '.join(unknown) or 'there is none'}",
+            hint=f'Define one in {NAME}: [agents.mine] command = ["my-agent"]',
             field=role,
         )
     return named
@@ -373,13 +375,13 @@ def _named(role: str, roles: Mapping[str, Any], agents: Mapping[str, Description
 
 def _checks(tables: Any) -> tuple[Check, ...]:
     if not tables:
-        raise Invalid(f"{NAME} defines no check, so nothing could pass", hint="Write one as [[checks]].", field="checks")
+        raise Invalid(f"{NAME} defines no check", hint="Add one as [[checks]].", field="checks")
     checks = tuple(define_check(table) for table in tables)
     names = [check.name for check in checks]
     if len(set(names)) < len(names):
         raise Invalid("two checks have the same name", hint="Give each its own.", field="checks")
     if not any(check.gate for check in checks):
-        raise Invalid("no check is a gate, so anything would land", hint="Set gate = true on one.", field="checks")
+        raise Invalid("no check is required, so any change would land", hint="Set gate = true on one.", field="checks")
     return checks
 
 
@@ -412,8 +414,8 @@ def require_consent(repository: Repository, commit: str) -> None:
     request = consent_request(repository, commit)
     if request.settings and not request.is_given:
         raise NotAccepted(
-            f"{NAME} of commit {commit[:12]} loosens what protects you: {'; '.join(one.line() for one in request.settings)}",
-            hint=f"If you trust it, a person can consent on a terminal: decklog accept --settings --commit {commit[:12]}",
+            f"{NAME} of commit {commit[:12]} weakens your protection: {'; '.join(one.line() for one in request.settings)}",
+            hint=f"If you trust it, consent in a terminal: decklog accept --settings --commit {commit[:12]}",
             commit=commit,
             digest=request.digest,
             settings=[one.key for one in request.settings],

@@ -126,7 +126,7 @@ def _item(name: str, tasks: list[Task]) -> ItemStatus:
 
 
 def _because(open_work: list[Task]) -> str:
-    """Return in a few words why a work item is worked on again; empty if it is not."""
+    """Summarize the findings that began the current round; empty if there are none."""
     findings: Any = [one for task in open_work for one in task.inputs.get("findings") or ()]  # type: ignore[attr-defined]
     if not findings:
         return ""
@@ -145,9 +145,9 @@ def _state(tasks: list[Task]) -> tuple[str, str]:
     if (task := by_state.get("running")) is not None:
         return _DOING[str(task.role)], ""
     if land.state == "pending" and (parts := land.inputs.get("parts")) and land.open_dependencies:
-        return "waits", f"for what is in its place: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
+        return "waits", f"for its replacements: {', '.join(str(part) for part in parts)}"  # type: ignore[attr-defined]
     if any(task.role == PLAN and task.state == "pending" for task in tasks):
-        return "ready", "to be planned anew"
+        return "ready", "to be replanned"
     for state, word in (("waiting", "needs attention"), ("blocked", "blocked"), ("paused", "paused")):
         if (task := by_state.get(state)) is not None:
             return word, ": ".join(part for part in (task.blocker if state == "blocked" else "", task.reason) if part)

@@ -70,16 +70,14 @@ def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRu
     `whose` is a person's classification, which takes precedence. If the cause stays unknown, nothing is changed.
     """
     if whose is not None and whose not in KINDS:
-        raise Invalid(f"nothing is the fault of {whose!r}", hint=f"One of: {', '.join(KINDS)}", whose=whose)
+        raise Invalid(f"{whose!r} is not a kind of cause", hint=f"Use one of {', '.join(KINDS)}.", whose=whose)
     log = mending.log
     run = log.runs.get(run_id)
     failing = [task for task in all_tasks(log, run_id) if task.state.value in ("blocked", "failed")]
     _refuse_own(log, run_id)
     texts = list(_describe_failure(log, run_id, failing, run.summary or ""))
     if run.status.value not in ("failed", "paused") and not failing:
-        raise Conflict(
-            f"run {run_id} is {run.status}, and none of its tasks failed", hint=f"See: decklog runs show {run_id}", id=run_id
-        )
+        raise Conflict(f"run {run_id} is {run.status} and has no failed task", hint=f"See: decklog runs show {run_id}", id=run_id)
     whose, confidence, evidence = (whose, 100, "a person decides so") if whose else _classified(mending, run_id, texts)
     if whose == UNKNOWN:
         return FailedRun(run_id=run_id, whose=whose, confidence=0, evidence=evidence, next=_next(run_id, whose, None))
@@ -100,7 +98,7 @@ def take_up(mending: FixLoop, run_id: str, whose: str | None = None) -> FailedRu
 def _refuse_own(log: Decklog, run_id: str) -> None:
     for mend in log.mends.find(open_only=True, limit=200):
         if run_id in (mend.run_id, mend.fix_run_id):
-            raise Conflict(f"run {run_id} is that of mend {mend.id}", hint=f"Go on with it: decklog mend {mend.id}", id=mend.id)
+            raise Conflict(f"run {run_id} belongs to mend {mend.id}", hint=f"Continue it: decklog mend {mend.id}", id=mend.id)
 
 
 def _describe_failure(log: Decklog, run_id: str, failing: list[Task], summary: str) -> Iterator[str]:
@@ -129,7 +127,7 @@ def _classified(mending: FixLoop, run_id: str, texts: list[str]) -> tuple[str, i
 
 
 def _own_file(mending: FixLoop, text: str) -> str | None:
-    """Find a file of this repository that a traceback ends in."""
+    """Find the file of this repository at the end of a traceback."""
     base = newest_base(mending.repository)
     for path in reversed(_TRACED.findall(text)):
         name = path.rpartition(f"{mending.repository.folder}/")[2].lstrip("/")

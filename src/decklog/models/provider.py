@@ -6,9 +6,9 @@ from typing import Any, Protocol
 
 from decklog.models.composer import Prompt
 
-# Errors that may be over in a while.
+# Errors that may end after a while.
 TRANSIENT = ("quota", "overload")
-# Outages: a lost login needs a person.
+# Outages, including a lost login, which needs a person.
 OUTAGES = (*TRANSIENT, "login")
 
 

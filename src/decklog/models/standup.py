@@ -1,4 +1,4 @@
-"""The report of a day: what was done, what is in progress, obstacles, costs and open questions."""
+"""The daily report: finished work, work in progress, obstacles, costs and open questions."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _SECTIONS = {"yesterday": "Yesterday", "today": "Today", "blockers": "In the way
 
 @dataclass(frozen=True, kw_only=True)
 class Standup:
-    """The report of one day in UTC, each section as lines. `more` counts what a section does not list."""
+    """The report of one day in UTC, each section as lines. `more` counts the omitted lines of each section."""
 
     day: date
     yesterday: list[str]
@@ -87,7 +87,7 @@ class _Reader:
         self._under_way = [run.id for status in _GOES_ON for run in every_page(log.runs.find, status=status)]
 
     def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
-        """List the tasks that came into a state between two times, of runs under way and of those that ended since."""
+        """List the tasks that entered a state between two times, in active runs and in runs that ended since."""
         runs = [*self._under_way, *(str(run["id"]) for run in self._ended)]
         tasks = (task for run_id in runs for task in every_page(self._log.tasks.find, run_id, state=state))
         return [task for task in tasks if begin <= task.updated_at < end]
@@ -115,7 +115,7 @@ class _Reader:
     # Obstacles and failures
 
     def _held(self) -> list[Review]:
-        """Return the changes that the gate holds, each by its last review, without those that a person let pass."""
+        """Return the last reviews of changes that the gate blocks, without those that a person approved."""
         last: dict[tuple[str, str], Review] = {}
         for one in self._log.reviews.find(limit=100):
             last.setdefault((one.tree, one.patch), one)
@@ -163,7 +163,7 @@ class _Reader:
         waiting = every_page(self._log.overview.waiting)
         lines = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
-            # Those of people who do not direct the work wait for a person, and are among the others already.
+            # Messages of unauthorised people wait for a person, and are listed already.
             found = self._log.inbox.find(state=MessageState.PENDING, severity=severity, limit=100)
             lines += [f"no answer yet to {one.from_handle}, {one.id}: {_line(one.body)}" for one in found if one.is_authorised]
         return lines
@@ -182,6 +182,6 @@ def _line(text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """End a line with a full stop, unless it has an end."""
+    """End a line with a full stop, unless it ends with punctuation."""
     line = _line(text)
     return line if line.endswith((".", "?", "!")) else f"{line}."

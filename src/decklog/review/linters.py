@@ -1,4 +1,4 @@
-"""Runs the linters of `linters.toml` that are installed, in the sandbox of the checks, and keeps what is new in a change."""
+"""Run the installed linters of `linters.toml` in the sandbox of the checks, and report results that are new in a change."""
 
 import configparser
 import json
@@ -31,7 +31,7 @@ LARGEST_REPORT = 64 * 1024 * 1024
 
 
 class UnreadableReport(ValueError):
-    """A report that is missing, too large or not of its format."""
+    """Raised for a report that is missing, too large or malformed."""
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ class LinterTool:
         return tuple(word.replace("{program}", program) for word in words)
 
     def severity_of(self, result: Result, *, is_test: bool) -> Severity:
-        """Return how bad a result is; an unknown level counts as significant."""
+        """Return the severity of a result; an unknown level is significant."""
         named = next((value for rule, value in self.rules.items() if fnmatchcase(result.rule, rule)), None)
         found = Severity(named or self.severity.get(result.level, "significant"))
         is_softened = is_test and self.lenient_in_tests and found is not Severity.INFO
@@ -185,7 +185,7 @@ class LinterTool:
 
 @dataclass(frozen=True)
 class LinterReport:
-    """What the linters of a stage found. `unproven` has tools that failed, `missing` those that should run and can't."""
+    """The findings of a stage's linters. `unproven` lists tools that failed, `missing` tools that can't run."""
 
     findings: tuple[Finding, ...] = ()
     ran: tuple[str, ...] = ()
@@ -245,7 +245,7 @@ class Linters:
         self._tools = load_tools() if tools is None else tools
 
     def run(self, stage: int) -> LinterReport:
-        """Run the linters of a stage and return what is new in the change."""
+        """Run the linters of a stage and return the new results of the change."""
         findings: list[Finding] = []
         ran, missing, unproven = [], [], []
         chosen = [one for one in self._tools if self._chosen is None or one.name in self._chosen]
@@ -270,12 +270,12 @@ class Linters:
         return LinterReport(tuple(findings), tuple(ran), tuple(missing), tuple(unproven))
 
     def _is_replaced(self, tool: LinterTool) -> bool:
-        """Return whether a tool is needless because another one is installed."""
+        """Return whether an installed tool replaces this one."""
         other = next((one for one in self._tools if one.name == tool.unless), None)
         return self._chosen is None and other is not None and find_program(other.program) is not None
 
     def _is_required(self, tool: LinterTool) -> bool:
-        """Return whether nothing is proven without a tool: one that the settings name, or one without a substitute."""
+        """Return whether the stage is unproven without a tool: the settings name it, or it has no substitute."""
         substitutes = [one for one in self._tools if one.unless == tool.name and find_program(one.program) is not None]
         return self._chosen is not None or (tool.required and not substitutes)
 
@@ -316,7 +316,7 @@ class Linters:
     def _compare(
         self, tool: LinterTool, program: str, paths: Sequence[str], config: str | None, results: Sequence[Result]
     ) -> list[Result]:
-        """Return the results that a tool does not have on the base; where all files are new, those in them."""
+        """Return the results that a tool does not report on the base; if all files are new, all results."""
         base = self._change.base
         old = [path for path in paths if self._change.repository.read(base, path) is not None]
         if not old:
@@ -377,7 +377,7 @@ def _has_table(name: str, content: bytes, table: str) -> bool:
 
 
 def _needed_folders(program: str) -> tuple[str, ...]:
-    """Return what a program outside of the system's folders has to read: its prefix, and the Python it may run on."""
+    """Return the paths that a program outside of system folders must read: its prefix, and its Python."""
     folder = os.path.dirname(program)
     prefix = os.path.dirname(folder)
     is_prefix = os.path.basename(folder) == "bin" and prefix not in ("/", os.path.expanduser("~"))
@@ -385,7 +385,7 @@ def _needed_folders(program: str) -> tuple[str, ...]:
 
 
 def _identity(result: Result) -> tuple[str, str | None, str]:
-    """Name a result without its line, which moves with every change above it."""
+    """Identify a result without its line number, which changes above it would shift."""
     return result.rule, result.file, _NUMBER.sub("0", result.message)
 
 

@@ -1,4 +1,4 @@
-"""The result that every stage returns, and the verdict and confidence that follow from seven of them."""
+"""The result of a review stage, and the verdict and confidence computed from all seven."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,7 +14,7 @@ ORDER = (1, 2, 4, 5, 3, 6, 7)
 
 
 class Severity(StrEnum):
-    """How bad a finding is. A `question` is for a person: until one has answered, the change is unproven."""
+    """The severity of a finding. The change is unproven until a person answers a `question`."""
 
     BLOCKING = "blocking"
     SIGNIFICANT = "significant"
@@ -24,7 +24,7 @@ class Severity(StrEnum):
 
 
 class StageStatus(StrEnum):
-    """How a stage ended. What was not checked is `unproven`, never `pass`."""
+    """The outcome of a stage. Without a check it is `unproven`, never `pass`."""
 
     PASS = "pass"
     FAIL = "fail"
@@ -40,7 +40,7 @@ _MOST_FOR_MINOR = 15
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """Something that a stage found: what, how bad, where, and what fixes it."""
+    """One finding of a stage: its text, severity, location and remedy."""
 
     severity: Severity
     kind: str
@@ -52,7 +52,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class StageResult:
-    """The result of one stage. `score` is a model's; `why` names what was not checked, or why the stage was skipped."""
+    """The result of one stage. `score` is from a model; `why` says why the stage is unproven or skipped."""
 
     number: int
     status: StageStatus
@@ -105,7 +105,7 @@ def conclude(
     by: Iterable[str] = (),
     is_outage: bool = False,
 ) -> StageResult:
-    """Build the result that follows from findings: bad ones fail, a question or something unchecked is unproven."""
+    """Build the result from findings: severe ones fail the stage, questions and missing checks make it unproven."""
     found = tuple(findings)
     severities = {finding.severity for finding in found}
     if severities & {Severity.BLOCKING, Severity.SIGNIFICANT}:
@@ -142,7 +142,7 @@ class GateVerdict:
 
 
 def judge(results: Sequence[StageResult], *, block_below: int, change_below: int) -> GateVerdict:
-    """Return one verdict for seven results: the worst counts, and unproven is worse than to be changed."""
+    """Return the verdict of seven results: the worst counts, and unproven is worse than request-changes."""
     failing = [one for one in results if one.status is StageStatus.FAIL]
     blocking = [one for one in failing if any(finding.severity is Severity.BLOCKING for finding in one.findings)]
     ending = blocking or [one for one in failing if one.number in ENDING]
@@ -162,7 +162,7 @@ def judge(results: Sequence[StageResult], *, block_below: int, change_below: int
 
 
 def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: int | None) -> tuple[int | None, list[str]]:
-    """Return the confidence in a verdict that lets a change through, with each step of the sum."""
+    """Return the confidence in a passing verdict, with each step of its computation."""
     outcomes = [f"stage {one.number} {one.name}: {one.status}{f' ({one.why})' if one.why else ''}" for one in results]
     if verdict.holds:
         return None, [*outcomes, "no confidence: the change is not let through"]
@@ -178,6 +178,6 @@ def _confidence(results: Sequence[StageResult], verdict: ReviewVerdict, score: i
 
 
 def had_outage(review: Review) -> bool:
-    """Return whether a model of a review could not be asked for a transient reason."""
+    """Return whether a model of a review was unavailable because of an outage."""
     stages: list[Any] = review.passes
     return any(one["is_outage"] for one in stages)

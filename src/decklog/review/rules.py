@@ -1,4 +1,4 @@
-"""The rules about what a change adds or takes away: read from `rules.toml` and matched against changed files.
+"""The rules about added and removed code: read from `rules.toml` and matched against changed files.
 
 A rule matches added lines unless it compares the file before and after: `fewer` counts distinct matches that are gone,
 `replaced` looks for lines that matched `before` and now match `pattern` instead, `up` and `down` compare numbers.
@@ -155,7 +155,7 @@ class Source:
 # Cached: two stages read the same files one after the other.
 @lru_cache(maxsize=1)
 def sources(change: Change, tests: tuple[str, ...]) -> tuple[Source, ...]:
-    """Return the text files of a change that are not too large to look at."""
+    """Return the text files of a change, without too large ones."""
     return tuple(_read(change, IgnoreFile(tests)))
 
 
@@ -201,7 +201,7 @@ class Rule:
     documents: bool = False
 
     def applies(self, source: Source) -> bool:
-        """Return whether the rule is about a file of this name and role."""
+        """Return whether the rule applies to a file by its name and role."""
         if self.view == MESSAGE or (source.is_document and not self.documents):
             return False
         if self.scope != "any" and source.is_test is not (self.scope == "tests"):
@@ -226,7 +226,7 @@ def load_rules() -> tuple[Rule, ...]:
 
 
 def build_rule(row: Mapping[str, Any], groups: Mapping[str, list[str]], kinds: Mapping[str, Mapping[str, Any]]) -> Rule:
-    """Build a rule from its row; what the row leaves out comes from its kind."""
+    """Build a rule from its row; missing fields come from its kind."""
     given = {"severity": "minor", "scope": "any", "view": "code", **kinds[row["kind"]], **row}
     names = [name for one in given.get("files", ()) for name in (groups[one[1:]] if one.startswith("@") else [one])]
     return Rule(
@@ -242,7 +242,7 @@ def build_rule(row: Mapping[str, Any], groups: Mapping[str, list[str]], kinds: M
 
 
 def find_by_rules(sources: Sequence[Source], stage: int, rules: Sequence[Rule] | None = None) -> list[Finding]:
-    """Return what the rules of a stage find in changed files, each kind at most once a line."""
+    """Return the findings of a stage's rules in changed files, each kind at most once a line."""
     found: dict[tuple[str, str, int], Finding] = {}
     for rule in load_rules() if rules is None else rules:
         if rule.stage != stage:
@@ -254,13 +254,13 @@ def find_by_rules(sources: Sequence[Source], stage: int, rules: Sequence[Rule] |
 
 
 def find_in_message(message: str, stage: int) -> list[Finding]:
-    """Return what the rules about commit messages find."""
+    """Return the findings of the rules about commit messages."""
     rules = [rule for rule in load_rules() if rule.view == MESSAGE and rule.stage == stage]
     return [rule.finding(None, None) for rule in rules if rule.pattern.search(message)]
 
 
 def _lines(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[int]:
-    """Yield the lines of a file that a rule is about."""
+    """Yield the lines of a file that match a rule."""
     match rule.compare:
         case "":
             for line, text in source.find_added(rule.pattern, rule.view):
@@ -283,7 +283,7 @@ def _keys(rule: Rule, text: str) -> Counter[str]:
 
 
 def _fewer(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[int]:
-    """Yield a line when matches are gone and fewer came; moved ones and those of removed code do not count."""
+    """Yield a line if matches were removed without replacement. Moved matches and those in removed code do not count."""
     before, after = (_keys(rule, getattr(text, rule.view)) for text in (source.old, source.new))
     gone, come = before - after, after - before
     if gone.total() <= come.total():
@@ -298,7 +298,7 @@ def _fewer(rule: Rule, source: Source, sources: Sequence[Source]) -> Iterator[in
 
 
 def _removed_names(sources: Sequence[Source]) -> set[str]:
-    """Return the functions and classes that a change takes out of the code."""
+    """Return the functions and classes that a change removes."""
     before = {name for one in sources if not one.is_test for name in _DECLARED.findall(one.before) if len(name) > 2}
     return before - {name for one in sources for name in _DECLARED.findall(one.after)}
 

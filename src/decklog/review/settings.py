@@ -1,4 +1,4 @@
-"""The settings of the gate, read from `decklog.toml` in the commit that a change starts from, never from the change."""
+"""The settings of the gate, read from `decklog.toml` in the base commit of a change, never from the change itself."""
 
 import hashlib
 from collections.abc import Mapping
@@ -51,7 +51,7 @@ class Rules:
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewSettings:
-    """All settings of a review. `is_asked_for` is whether the repository has a gate at all."""
+    """All settings of a review. `is_asked_for` is whether the repository has a gate."""
 
     digest: str
     rules: Rules = field(default_factory=Rules)

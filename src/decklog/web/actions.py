@@ -1,4 +1,4 @@
-"""What a person does from the dashboard with runs, tasks, budgets and questions, and the list of all actions."""
+"""The actions of the dashboard on runs, tasks, budgets and questions, and the pages of their forms."""
 
 from collections.abc import Callable, Mapping
 from decimal import Decimal, InvalidOperation
@@ -13,7 +13,7 @@ from decklog.web.site import PageView, SiteRequest, command, is_lapsed
 
 REQUEUE_TASK = "requeue-task"
 _MOST_TASKS = 200
-# Marks tasks that were paused with their run, so that they go on with it.
+# Marks tasks that were paused with their run, so that they are resumed with it.
 _STOPPED = "run stopped: "
 _MESSAGE = (FormField("text", "Message"),)
 
@@ -21,7 +21,7 @@ _MESSAGE = (FormField("text", "Message"),)
 
 
 def _run_in(states: tuple[str, ...], what: str) -> Callable[[SiteRequest, str], Subject]:
-    """Return the loader of a run that has to be in one of these states; with none it may be in any."""
+    """Return a loader of runs that raises Conflict unless the run is in one of the states; no states allow any."""
 
     def load(request: SiteRequest, run_id: str) -> Subject:
         run = request.log.runs.get(run_id)
@@ -75,7 +75,7 @@ _RUN_ACTIONS = {
         load=_run_in(("planning", "active"), "paused"),
         title="Pause the run",
         button="Pause run",
-        explanation="Nobody gets another task of it. Agents finish the tasks that they have.",
+        explanation="No more tasks are claimed. Agents finish the tasks that they have.",
         command=lambda _, run: (
             command("run", "stop", run.id) if _is_conducted(run) else command("runs", "update", run.id, "--status", "paused")
         ),
@@ -94,7 +94,7 @@ _RUN_ACTIONS = {
         load=_run_in(("planning", "active", "paused"), "stopped"),
         title="Stop the run",
         button="Stop run",
-        explanation="It ends as cancelled. Agents lose the tasks that they have, and what they have done so far is kept.",
+        explanation="The run ends as cancelled. Agents lose their tasks, and the work so far is kept.",
         command=lambda _, run: command("runs", "finish", run.id, "--status", "cancelled", "--summary", "WHY"),
         fields=(REASON,),
         facts=_running,
@@ -105,7 +105,7 @@ _RUN_ACTIONS = {
         title="Retry the run",
         button="Retry run",
         explanation=lambda _, run: _with_agents(
-            "It is active again. Tasks that were blocked, or paused when it was stopped, can be claimed.", run
+            "The run is active again. Tasks that were blocked, or paused by the stop, can be claimed.", run
         ),
         command=lambda _, run: command("runs", "update", run.id, "--status", "active"),
         facts=lambda _, run: (("ended", f"{run.status.value}: {run.summary or 'no reason given'}"),),
@@ -161,9 +161,7 @@ _TASK_ACTIONS = {
         load=_lapsed_task,
         title="Requeue the task",
         button="Requeue task",
-        explanation=lambda _, task: (
-            f"{task.worker} did not extend its lease. The task goes back to the queue, and the next agent can claim it."
-        ),
+        explanation=lambda _, task: f"{task.worker} did not extend its lease. The task returns to the queue for another agent.",
         command=lambda _, task: (
             f"{command('tasks', 'pause', task.id, '--reason', 'WHY')} && {command('tasks', 'resume', task.id)}"
         ),
@@ -202,7 +200,7 @@ _TASK_ACTIONS = {
 def _budget(request: SiteRequest, budget_id: str) -> Subject:
     found = next((one for one in request.log.overview.budgets() if one.id == budget_id), None)
     if found is None:
-        raise NotFound(f"there is no budget {budget_id!r} that is in force", hint="See: decklog budgets find")
+        raise NotFound(f"there is no active budget {budget_id!r}", hint="See: decklog budgets find")
     link = f"/runs/{found.run_id}/spend" if found.run_id else "/spend"
     return Subject(found, f"Budget of {found.whose}", link, f"{found.ceiling}")
 
@@ -259,7 +257,7 @@ _BUDGET_ACTIONS = {
         load=_budget,
         title="Raise the budget",
         button="Raise budget",
-        explanation="The new limit replaces the old one at once. What was spent before counts.",
+        explanation="The new limit replaces the old one at once. Earlier spending counts.",
         command=_raise_command,
         fields=_new_limit,
         facts=lambda _, budget: (("spent", budget.said), ("used", f"{budget.percent} %")),

@@ -32,7 +32,7 @@ REASON = FormField("reason", "Reason", hint="agents read it")
 
 @dataclass(frozen=True, kw_only=True)
 class ActionForm:
-    """What the page of an action shows. `subject` is what it is about, and `link` the page of that."""
+    """The content of an action's page. `subject` is the title of its record, and `link` the record's page."""
 
     title: str
     button: str
@@ -49,7 +49,7 @@ class ActionForm:
 
 @dataclass(frozen=True)
 class Subject:
-    """What an action is about: its record, title and page. The action is refused if the state changed since the form was read."""
+    """The record of an action, with its title and page. The action is refused if `state` changed since the form was built."""
 
     record: Any
     title: str
@@ -62,7 +62,7 @@ class WebAction:
     """An action as data. Values that depend on the subject are functions of the request and the subject's record.
 
     `load` finds the subject, and raises Conflict if the action is not possible now. With `is_one_change`, `perform` runs as one
-    transaction that the owner signs; otherwise the verb signs what needs it.
+    transaction that the owner signs; otherwise `perform` itself signs its changes.
     """
 
     load: Callable[[SiteRequest, str], Subject]
@@ -99,7 +99,7 @@ class WebAction:
 
 @dataclass(frozen=True)
 class Offer:
-    """A link to an action on the page where it is needed."""
+    """A link to the form of an action."""
 
     verb: str
     subject_id: str
@@ -150,7 +150,7 @@ def send(request: SiteRequest, verb: str, action: WebAction) -> PageView | str:
     form = action.form(request, subject_id)
     try:
         if request.form.get("state", form.state) != form.state:
-            raise Conflict("this changed while you read it", hint="Read it again, then decide.")
+            raise Conflict("the record has changed since this page was loaded", hint="Read it again, then decide.")
         given = {one.name: _given(request, one) for one in form.fields}
         return _performed(request, verb, action, form, given)
     except DecklogError as problem:
@@ -183,7 +183,7 @@ def signed(request: SiteRequest, *, is_needed: bool = True) -> Iterator[str]:
             yield owner
         return
     if request.site.is_read_only:
-        raise Denied("this log is open for reading only", hint="Start the dashboard without --read-only.")
+        raise Denied("the log is read-only", hint="Start the dashboard without --read-only.")
     with request.log.acting(actor_of(request), agent_id=request.session.name):
         yield actor_of(request)
 
@@ -216,12 +216,12 @@ def proof_by(request: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
     if request.site.is_read_only:
         return {
             "how": "none",
-            "why": "This log is open for reading only (--read-only, or no permission to write), so nothing can be decided here.",
+            "why": "The log is read-only (--read-only, or no write permission), so nothing can be decided here.",
         }
     if not shown["is_bound"]:
         return {"how": "none", "why": "This log has no owner yet, so no decision can be signed here.", "bind": True}
     if "problem" in shown:
-        return {"how": "none", "why": "The record of who the owner is does not verify. For details: decklog verify"}
+        return {"how": "none", "why": "The owner's registration does not verify. For details: decklog verify"}
     found = {"owner": shown["owner"], "why": None}
     if shown["has_password"]:
         return {"how": "password", **found}
@@ -232,13 +232,13 @@ def proof_by(request: SiteRequest, shown: TrustStatus) -> dict[str, Any]:
 
 
 class Paused(Denied):
-    """Too many signatures were wrong; none is accepted for a moment."""
+    """Raised after too many wrong signatures; none is accepted for a while."""
 
     code = "paused"
 
 
 def form_error(problem: DecklogError) -> DecklogError:
-    """Return the problem of a form as a page shows it. A wrong signature is reported without any detail."""
+    """Return the error to show on a form. A wrong signature is reported without details."""
     return Unproven("Wrong password.", hint="Nothing was decided.") if _is_wrong_proof(problem) else problem
 
 

@@ -1,4 +1,4 @@
-"""Calls of an agent's tools in its stream, paired with their results as entries of the journal."""
+"""Tool calls in an agent's output, paired with their results as journal entries."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ _UNFINISHED = "the session ended before the call did"
 
 @dataclass(frozen=True)
 class SessionEntry:
-    """An entry to record of a session: a call, a result or another event."""
+    """A journal entry of a session: a call, a result or another event."""
 
     kind: str
     body: str
@@ -51,7 +51,7 @@ class CallPairs:
             yield self._ended(str(call_id), event)
 
     def unfinished(self) -> Iterator[SessionEntry]:
-        """Yield a result for each call that has none when the session is over."""
+        """Yield a result for each call without one at the end of the session."""
         for call_id, (tool, _) in self._open.items():
             facts = {"call": call_id, "tool": tool, "outcome": CallOutcome.INTERRUPTED.value}
             yield SessionEntry("result", _UNFINISHED, facts)

@@ -1,4 +1,4 @@
-"""An agent program described by data, its permissions and output, and the command that starts it."""
+"""Agent programs described by data: their permissions, output format, and the commands that start them."""
 
 import json
 import os
@@ -105,7 +105,7 @@ class Description:
     tools: Mapping[str, str] = field(default_factory=dict)
 
     def arguments(self, values: Mapping[str, object], *, is_sandboxed: bool) -> list[str]:
-        """Fill in the command; a part whose values are not all set is left out."""
+        """Fill in the command. Parts with a missing value are omitted."""
         words: list[str] = []
         for part in (*self.command, *self.untrusted, *(self.in_sandbox if is_sandboxed else self.without_sandbox)):
             if isinstance(part, str):
@@ -116,12 +116,12 @@ class Description:
 
     @property
     def takes_messages(self) -> bool:
-        """Whether its client hands messages of people to it while it works."""
+        """Whether its client delivers messages of people while it works."""
         return self.stream == "acp" or self.prompt == "stream-json"
 
     @property
     def home_files(self) -> PrivateHomeFiles:
-        """The files of the person's home that it gets copies of, or shares."""
+        """The files of the person's home that are copied to or shared with the agent."""
         return PrivateHomeFiles(
             copied=self.home_copied,
             readable=self.home_readable,
@@ -131,13 +131,13 @@ class Description:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The paths that it may read outside of its folder: the readable ones, and the files that its command names."""
+        """The paths outside of its folder that it may read: the readable ones, and files in its command."""
         words = [part for part in self.command if isinstance(part, str) and part.startswith("/")]
         return (*self.readable, *(word for word in words if os.path.isfile(word)))
 
     @property
     def local_files(self) -> list[str]:
-        """The words of its command that look like files of the folder that it is started in."""
+        """The words of its command that look like files in its working folder."""
         words = [part for part in self.command[1:] if isinstance(part, str) and not part.startswith(("-", "/", "~"))]
         return [word for word in words if _FILE.fullmatch(word)]
 
@@ -161,18 +161,18 @@ def known_names() -> list[str]:
 
 
 def known_program(name: str) -> str:
-    """Return the program that a known description calls; none is empty."""
+    """Return the program of a known description; empty if it has none."""
     command = _tables()[name]["command"]
     return str(command[0]) if command else ""
 
 
 def known_table(name: str) -> dict[str, Any]:
-    """Return a known description as it is written, empty if there is none of that name."""
+    """Return a known description with the settings that it extends; empty if the name is unknown."""
     return _whole(name) if name in _tables() else {}
 
 
 def _whole(name: str) -> dict[str, Any]:
-    """Return a known description with those that it extends."""
+    """Merge a known description with those that it extends."""
     table = _tables()[name]
     return {**(_whole(table["extends"]) if "extends" in table else {}), **table}
 
@@ -224,7 +224,7 @@ READABLE = tuple(dict.fromkeys((_SOURCE, sys.prefix, sys.base_prefix)))
 def agent_command(
     agent: Description, argv: list[str], *, kind: SandboxKind, readable: tuple[str, ...] = (), **given: Any
 ) -> Command:
-    """Build the command that starts an agent's program with what its description allows it."""
+    """Build the command that starts an agent's program with the permissions of its description."""
     return Command(
         argv=argv,
         sandbox=Sandbox(
@@ -241,7 +241,7 @@ def agent_command(
 
 
 def client_command(agent: Description, argv: list[str], prompt: Path, answers: Path, *, is_sandboxed: bool) -> list[str]:
-    """Build the command of the client that prompts an agent with a file, and finds answers and messages in a folder."""
+    """Build the command of the client that prompts an agent with a file and reads answers and messages from a folder."""
     order = {
         "command": argv,
         "prompt_file": str(prompt),

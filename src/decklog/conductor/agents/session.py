@@ -1,4 +1,4 @@
-"""One session of an agent: record its stream, charge its cost, pass questions and messages, and end it when it must not go on."""
+"""One session of an agent: record its output, charge its cost, pass on questions and messages, and end it if it must stop."""
 
 import hashlib
 import json
@@ -31,17 +31,17 @@ from decklog.stores.approvals.approval import Approval
 from decklog.stores.approvals.inbox import Message
 from decklog.stores.results.approvals import cause_of
 
-# How an agent is ended: by SIGINT first, so that it can save its work.
+# The signals that end an agent: first SIGINT, so that it can save its work.
 KINDLY = [(int(signal.SIGINT), 2.0), (int(signal.SIGTERM), 2.0), (int(signal.SIGKILL), 5.0)]
-# How often its output is read; its end wakes the waiting thread.
+# How often its output is read. Its end wakes the thread earlier.
 SHORTEST_WAIT, LONGEST_WAIT = 0.004, 2.0
 LONGEST_TEXT = 4096
-# An agent that waits too long for a person is ended for this reason, and its task is suspended.
+# The end reason of an agent that waits too long for a person; its task is suspended.
 ASKED = "asked"
-# How often new messages and answers are looked for.
+# How often new messages and answers are read.
 _MESSAGE_SECONDS, _QUESTION_SECONDS = 1.0, 0.5
 _ENTRY_KINDS = {"tool": "tool", "result": "tool", "thought": "reasoning"}
-# Events that follow an answer of a model. A text may be the program's own.
+# Events that prove an answer of a model. A text may come from the program itself.
 _ANSWERS = ("tool", "result", "usage", "thought")
 
 
@@ -70,7 +70,7 @@ class SessionOutcome:
     reason: str = ""
     ended_for: str | None = None
     error_class: str | None = None
-    # Such as "killed by SIGKILL", by somebody else.
+    # For example "killed by SIGKILL", if someone else killed it.
     killed: str | None = None
     until: datetime | None = None
     approval: str | None = None
@@ -110,12 +110,12 @@ class SessionMessages:
     folder: Path
     find_pending: Callable[[], Sequence[Message]]
     on_delivery: Callable[[str], object]
-    # Whether the agent's client takes messages while it works.
+    # Whether the agent's client accepts messages while it works.
     has_live_client: bool
     _checked_at: float = -_MESSAGE_SECONDS
 
     def write_new(self) -> None:
-        """Write new messages to where the client finds them."""
+        """Write new messages to the client's folder."""
         if not self.has_live_client or time.monotonic() - self._checked_at < _MESSAGE_SECONDS:
             return
         self._checked_at = time.monotonic()
@@ -125,7 +125,7 @@ class SessionMessages:
                 _write_json(path, {"id": message.id, "text": message.body})
 
     def mark_delivered(self, message_id: object) -> None:
-        """Record that the client has delivered a message to the agent, if there is such a message."""
+        """Record that the client delivered a message to the agent, if the message exists."""
         if (self.folder / f"message-{os.path.basename(str(message_id))}.json").exists():
             self.on_delivery(str(message_id))
 
@@ -152,7 +152,7 @@ class Questions:
         return list(self._open.values())[-1] if self._open else None
 
     def ask(self, agent: str, question: Mapping[str, Any]) -> None:
-        """Ask a person, unless there is an answer already, as when the stream is read again after an adoption."""
+        """Ask a person, unless the question is answered already, as when an adopted stream is read again."""
         number, about = int(question["number"]), question.get("about")
         if self._path(number).exists():
             return
@@ -172,7 +172,7 @@ class Questions:
         self._checked_at = 0.0
 
     def write_answers(self) -> None:
-        """Write the answers of people to where the client finds them."""
+        """Write the answers of people to the client's folder."""
         if not self._open or time.monotonic() - self._checked_at < _QUESTION_SECONDS:
             return
         self._checked_at = time.monotonic()
@@ -193,7 +193,7 @@ class Questions:
 
 
 def _write_json(path: Path, content: Mapping[str, object]) -> None:
-    """Write a file that its reader sees complete or not at all."""
+    """Write a file atomically."""
     new = path.with_suffix(f".{os.getpid()}")
     new.write_text(json.dumps(content), encoding="utf-8")
     new.rename(path)
@@ -201,7 +201,7 @@ def _write_json(path: Path, content: Mapping[str, object]) -> None:
 
 @dataclass
 class AgentSession:
-    """Watches one agent from the beginning of its stream to its end."""
+    """Watches one agent from the start of its output to its end."""
 
     log: Decklog
     description: Description
@@ -220,7 +220,7 @@ class AgentSession:
         self._started: str | None = None
         self._model = self.description.model
         self._is_over_budget = self._is_answered = False
-        # Reported by the program: no model has answered.
+        # Whether the program reported zero tokens, so that no model has answered.
         self._used_no_tokens = False
 
     def watch(self, end_reason: Callable[[], str | None]) -> SessionOutcome:
@@ -252,7 +252,7 @@ class AgentSession:
         return self.running.folder / "home"
 
     def _read_errors(self) -> None:
-        """Keep the end of standard error, which may name the error of an agent that failed."""
+        """Keep the end of standard error, which may explain a failure."""
         outcome = self.outcome
         outcome.stderr = "\n".join(Follower(self.running.folder, "stderr").rest())[-LONGEST_TEXT:].strip()
         if outcome.exit_code and outcome.error_class is None and outcome.ended_for is None:
@@ -260,7 +260,7 @@ class AgentSession:
 
     @property
     def _may_have_called_model(self) -> bool:
-        """Whether a model may have been asked: not if the program reports zero tokens, or failed before it did anything."""
+        """Whether a model may have been called: not if the program reports zero tokens or failed at its start."""
         outcome = self.outcome
         if outcome.reason != "exited":
             return True
@@ -292,13 +292,13 @@ class AgentSession:
         return ended
 
     def end(self) -> None:
-        """End the agent and wait until nothing of it is left."""
+        """End the agent and wait until all of its processes have ended."""
         self.running.stop(KINDLY)
         while self.running.ending() is None:
             time.sleep(SHORTEST_WAIT)
 
     def _find_end_reason(self, silent: float, without_progress: float) -> str | None:
-        """Return why to end an agent: its budget is used up, nobody answers it, or it is stalled."""
+        """Return why to end the agent: its budget is used up, its question was not answered, or it is stalled."""
         if self._is_over_budget:
             return "budget"
         if self._questions.seconds > 60 * self.description.ask_minutes:
@@ -387,7 +387,7 @@ class AgentSession:
             self._questions.ask(self.description.name, taken)
 
     def _charge(self, usage: Any, model: str | None = None) -> None:
-        """Record spending; over the budget the session is ended."""
+        """Record spending. A session over its budget is ended."""
         number = self.outcome.counts.get("charged", 0) + 1
         self.outcome.counts["charged"] = number
         charge = self.log.ledger.charge(
@@ -419,5 +419,5 @@ class AgentSession:
 
 
 def answers_folder(folder: Path) -> Path:
-    """Return the folder with the answers of people to a session, which the agent can't write to."""
+    """Return the folder with people's answers to a session. The agent can't write to it."""
     return folder.parent / "answers"

@@ -1,4 +1,4 @@
-"""The output of an agent: lines from the supervisor's files, the events in them, reset times, and transcripts."""
+"""Parse the output of an agent: lines of the supervisor's files, their events, reset times, and transcripts."""
 
 import glob
 import hashlib
@@ -37,7 +37,7 @@ _UNITS = {"d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
 
 
 class Follower:
-    """Reads one stream of a command from its beginning, each byte once, also while it is being written."""
+    """Reads one output stream of a command from its start, each byte once, even while it is written."""
 
     def __init__(self, folder: Path, stream: str = "stdout") -> None:
         self._path = folder / stream
@@ -48,12 +48,12 @@ class Follower:
         self.arrived: int | None = None
 
     def lines(self) -> Iterator[str]:
-        """Yield the lines that have come since the last call."""
+        """Yield the new lines since the last call."""
         for item in self._items():
             yield from self._line.take(item)
 
     def rest(self) -> Iterator[str]:
-        """Yield what is left when nothing more can come."""
+        """Yield the remaining output after the end of the program."""
         yield from self.lines()
         yield from self._line.end()
 
@@ -97,7 +97,7 @@ def _items(content: bytes) -> Iterator[tuple[int, int, bytes, int]]:
 
 
 class _Line:
-    """Joins parts to lines; a line that is too long is cut, with the digest of all of it."""
+    """Joins parts to lines. Too long lines are cut, and a digest of the whole line is added."""
 
     def __init__(self) -> None:
         self._kept = b""
@@ -130,7 +130,7 @@ class _Line:
 
 @dataclass(frozen=True)
 class StreamEvent:
-    """Something that an agent printed. `problem` describes what could not be parsed.
+    """One event in an agent's output. `problem` describes the part that could not be parsed.
 
     `usage` is the spending since the event before it: empty if there is none, None if the event does not report it.
     """
@@ -153,7 +153,7 @@ class StreamEvent:
 
 
 class StreamReader:
-    """Parses an agent's lines to events, by its description."""
+    """Parses the lines of an agent to events, by its description."""
 
     def __init__(self, description: Description) -> None:
         self._description = description
@@ -163,7 +163,7 @@ class StreamReader:
         self._held: StreamEvent | None = None
 
     def read(self, line: str, arrived: int | None = None) -> list[StreamEvent]:
-        """Return the events of a line. A text in parts is returned with the first other event after it."""
+        """Return the events of a line. A text in several parts is returned with the next other event."""
         return self._joined([replace(event, arrived=arrived) for event in self._read(line)])
 
     def rest(self) -> list[StreamEvent]:
@@ -266,7 +266,7 @@ def at(data: object, pointer: str) -> Any:
 
 
 def _documents(data: object, pointer: str | None) -> Iterator[object]:
-    """Yield a line, or the line once for each element of a list in it, with the element at `/item`."""
+    """Yield a line, or a copy of it for each element of a list in it, with the element at `/item`."""
     if pointer is None:
         yield data
     elif isinstance(data, dict) and isinstance(found := at(data, pointer), list):
@@ -303,7 +303,7 @@ def is_name(value: object) -> bool:
 
 
 def parse_reset_time(value: object, now: datetime) -> datetime | None:
-    """Parse when a limit ends, from a moment, a span or seconds since 1970; None if it is past or impossible."""
+    """Parse the end of a rate limit from a time, a duration or seconds since 1970; None if it is past or invalid."""
     try:
         found = _moment(value, now)
     except OverflowError:
@@ -345,7 +345,7 @@ def model_in_transcript(home: Path, transcript: Mapping[str, str], session: str)
 
 
 def tokens_in_transcript(home: Path, transcript: Mapping[str, str], session: str) -> TokenSums:
-    """Return the tokens of a session's answers by model, those of its sub-agents too; empty if no transcript can be read."""
+    """Return the tokens of a session and its sub-agents by model; empty if there is no readable transcript."""
     found: TokenSums = {}
     if "program" not in transcript:
         return found

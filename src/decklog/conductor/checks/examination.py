@@ -1,4 +1,4 @@
-"""Examine a change from one commit to another, by the settings and with the tests of the first."""
+"""Examine a change between two commits, by the settings and with the tests of the first one."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ from decklog.provenance.git_output import RawChange
 from decklog.records.values import to_json
 from decklog.stores.workflow.verdicts import CheckOutcome, CheckVerdict
 
-# With these, code that is not a test could behave differently under test.
+# Constructs by which code could behave differently under test.
 _KNOWS_ITS_TESTS = re.compile(
     r"os\._exit|PYTEST_CURRENT_TEST|\b_pytest\b|^\s*(import|from)\s+(pytest|unittest|mock)\b|junitxml|report\.xml|sys\.argv"
     r"|sys\.modules|sys\.settrace|\batexit\b|faulthandler|__builtins__|import\s+builtins|setattr\(builtins"
@@ -32,12 +32,12 @@ MOST_SHOWN = 20
 
 
 class Interrupted(Unavailable):
-    """A check was killed each time it was run. It costs no attempt."""
+    """A check was killed each time it ran, which uses no attempt."""
 
 
 @dataclass(frozen=True)
 class Examination:
-    """The outcome: `green`, `red` with findings, or `held` for a person, who decides about exactly `about`."""
+    """The outcome of an examination: `green`, `red` with findings, or `held` until a person approves exactly `about`."""
 
     outcome: str
     findings: list[dict[str, Any]] = field(default_factory=list)
@@ -66,7 +66,7 @@ class Examiner:
         self._protected = IgnoreFile(configuration.protected, ignore_case=True)
         self._environment = environment_digest(runner)
 
-    # One verdict
+    # Verdicts of single checks
 
     def verdict(self, check: Check, commit: str, changed: Sequence[str] = ()) -> tuple[CheckVerdict, CheckOutput]:
         """Return the verdict of a check on a commit's tree: the recorded one, or a new one."""
@@ -75,7 +75,7 @@ class Examiner:
         if "{changed}" in check.command:
             definition = hashlib.sha256(to_json([check.digest, *changed]).encode()).hexdigest()
         known = self._log.verdicts.known(self._run_id, tree, definition=definition, environment=self._environment)
-        # Only an error is tried again.
+        # Only errors are retried.
         if known is not None and known.outcome is not CheckOutcome.ERROR:
             return known, self._recalled(known)
         output = self._run(check, commit, changed)
@@ -89,15 +89,15 @@ class Examiner:
         return self._recorded(check, tree, definition, output), output
 
     def _raise_outage(self, check: Check, commit: str, output: CheckOutput) -> None:
-        """Raise Unavailable for a check that was ended from outside each time."""
+        """Raise Unavailable if a check was killed from outside each time it ran."""
         if output.outage is None or self._runner.end_reason() is not None:
             return
         message = f"check {check.name} has no result for commit {commit[:12]}: it was {output.outage} {MOST_RUNS} times"
         if output.outage != OUT_OF_DISK:
-            raise Interrupted(message, hint="Look for what ends it, such as a lack of memory; then start again.")
+            raise Interrupted(message, hint="Find out what kills it, such as a lack of memory; then start again.")
         if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:
-            raise Unavailable(message, hint="Make room on the disk.")
-        # A test may print the same words: with room on the disk it failed.
+            raise Unavailable(message, hint="Free some disk space.")
+        # With free space, a test has only printed the same words.
 
     def _run(self, check: Check, commit: str, changed: Sequence[str]) -> CheckOutput:
         self._number += 1
@@ -133,7 +133,7 @@ class Examiner:
         return CheckOutput(verdict.outcome, verdict.exit_code, kept.get("reason", ""), kept.get("tests"), kept.get("output", ""))
 
     def base_findings(self, base: str) -> list[dict[str, Any]]:
-        """Return the gates that a commit does not pass."""
+        """Return a finding for each required check that a commit does not pass."""
         verdicts = [(check, *self.verdict(check, base)) for check in self._configuration.gates]
         return [
             _finding(check.name, "inherited", output) for check, verdict, output in verdicts if not self._is_good(verdict, output)
@@ -144,11 +144,11 @@ class Examiner:
         return {test for check in self._configuration.gates for test in self.verdict(check, commit)[1].failing}
 
     def _is_good(self, verdict: CheckVerdict, output: CheckOutput) -> bool:
-        """Return whether a check passed, or only tests fail that a person has allowed."""
+        """Return whether a check passed, or only fails in tests that a person has allowed to fail."""
         is_known = bool(output.failing) and self._configuration.known_red.issuperset(output.failing)
         return verdict.is_pass or (verdict.outcome is CheckOutcome.FAIL and is_known)
 
-    # A whole change
+    # Whole changes
 
     def examine(self, base: str, tip: str) -> Examination:
         """Examine the change from one commit to another."""
@@ -190,18 +190,18 @@ class Examiner:
         return test_files(old), test_files(new)
 
     def _hidden(self, base: str, tip: str) -> list[dict[str, Any]]:
-        """Find tests that a change hides behind others of the same name, which a report can't show."""
+        """Find tests that a change hides by later tests of the same name, which a report can't show."""
         old, new = (hidden(files) for files in self._test_files(base, tip))
         found = [name for name in new if name not in old]
-        text = "tests are not run, since others further down have their names"
+        text = "tests are not run, since later tests have the same names"
         return [{"check": "tests", "kind": "census", "text": text, "tests": found[:MOST_SHOWN]}] if found else []
 
     def _by_old_tests(
         self, base: str, tip: str, old: Sequence[RawChange], paths: Sequence[str], removed: RemovedTests
     ) -> list[dict[str, Any]]:
-        """Check the new code with the old versions of changed test files; a person decides about failures.
+        """Check the new code with the old versions of changed test files. A person decides about failures.
 
-        Tests that were removed with their code are left out.
+        Tests whose code was removed with them are skipped.
         """
         otherwise = removed.without([one.path for one in old])
         commit = self.with_files_of(base, tip, [one.path for one in old if otherwise.get(one.path, b"") is not None])
@@ -229,12 +229,12 @@ class Examiner:
         found: list[dict[str, Any]] = []
         protected = [one.path for one in changed if self._protected.covers(one.path)]
         if protected:
-            found.append({"kind": "protected", "text": "paths that decide what is run, or what is good", "paths": protected})
+            found.append({"kind": "protected", "text": "the change has protected paths", "paths": protected})
         lines = list_added_lines(self._repository, base, tip)
         code = [(path, line) for path, line in lines if not self._tests.covers(path)]
         knowing = [f"{path}: {line.strip()}" for path, line in code if _KNOWS_ITS_TESTS.search(line)]
         if knowing:
-            found.append({"kind": "knows-its-tests", "text": "code that knows it is tested", "lines": knowing[:MOST_SHOWN]})
+            found.append({"kind": "knows-its-tests", "text": "code that may detect tests", "lines": knowing[:MOST_SHOWN]})
         return found
 
     def _held(self, base: str, tip: str, questions: list[dict[str, Any]]) -> Examination:
@@ -246,13 +246,13 @@ class Examiner:
 
 
 def environment_digest(runner: Runner) -> str:
-    """Return a digest of what a verdict depends on, except for the tree and the check."""
+    """Return a digest of all that a verdict depends on besides the tree and the check."""
     facts: Mapping[str, object] = {"git": version(), "settings": fixed_settings(), "sandbox": runner.sandbox.value}
     return hashlib.sha256(to_json(facts).encode()).hexdigest()
 
 
 def _free_bytes(folder: Path) -> int:
-    """Return the free space of the disk that a folder is on, or will be."""
+    """Return the free space on the disk of a folder, which need not exist."""
     while not folder.exists():
         folder = folder.parent
     return shutil.disk_usage(folder).free
@@ -270,6 +270,6 @@ def refuse_red_base(findings: Sequence[Mapping[str, Any]], commit: str) -> None:
         allowing = f", or allow it to stay red: {' '.join(f'--from-red {shlex.quote(test)}' for test in tests)}" if tests else ""
         raise Conflict(
             f"commit {commit[:12]} does not pass its own checks: {names}",
-            hint=f"Fix it first, since failures of a change could not be recognised{allowing}.",
+            hint=f"Fix it first, since new failures could not be recognised{allowing}.",
             findings=[dict(one) for one in findings],
         )

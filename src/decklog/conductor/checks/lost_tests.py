@@ -1,4 +1,4 @@
-"""Tests in Python that a change moves, renames, hides, or removes: compared by what they check, not by their names alone.
+"""Find Python tests that a change moves, renames, hides or removes, by comparing their code as well as their names.
 
 A removed test is accepted if all that it checks is code that the change removes as well.
 """
@@ -48,14 +48,14 @@ class _Test:
     module: ast.Module
 
     def is_meant(self, name: str) -> bool:
-        """Return whether a name of a report may mean it."""
+        """Return whether a name in a report may be this test."""
         where, _, test = name.partition("::")
         is_here = self.file.stem in where and (self.scope is None or self.scope.name in f"{where}::{test}")
         return is_here and test.partition("[")[0].rpartition("::")[2] == self.node.name
 
     @cached_property
     def claim(self) -> str:
-        """What it does, without its name, with all of its class and its file that it uses."""
+        """Its code without its name, together with the parts of its class and file that it uses."""
         plain = copy.copy(self.node)
         plain.name = "test"
         own = [one for one in self.scope.body if not is_test(one)] if self.scope is not None else []
@@ -78,7 +78,7 @@ class _Test:
 
 
 def _tests(file: TestFile) -> Iterator[_Test]:
-    """Yield the tests of a file, those of its classes too; nothing if it is no Python."""
+    """Yield the tests of a file and its classes; nothing if it can't be parsed."""
     module = parsed(file.content)
     if module is None:
         return
@@ -96,7 +96,7 @@ def is_test(node: ast.stmt) -> bool:
 def moved(
     lost: Sequence[str], was: Mapping[str, str], now: Mapping[str, str], old: Sequence[TestFile], new: Sequence[TestFile]
 ) -> set[str]:
-    """Return those of some lost tests that run under another name and check the same by the same means.
+    """Return the lost tests that still run under another name with the same code.
 
     Each new name counts for one of them.
     """
@@ -148,7 +148,7 @@ def _parts(statement: ast.stmt) -> list[ast.stmt]:
 
 
 def _names(statement: ast.stmt) -> set[str]:
-    """Return the names that a statement defines or changes: `shop.price = …` changes `shop`."""
+    """Return the names that a statement defines or changes; `shop.price = …` changes `shop`."""
     match statement:
         case ast.Import(names=names) | ast.ImportFrom(names=names):
             return {(one.asname or one.name).partition(".")[0] for one in names}
@@ -185,7 +185,7 @@ class _Sight:
     own: frozenset[str] = frozenset()
 
     def sees(self, node: ast.AST, known: Collection[str] = ()) -> bool:
-        """Return whether code uses something that is removed, or that depends on it."""
+        """Return whether code uses removed code or something that depends on it."""
         return any(self._is_gone(one, known) for one in ast.walk(node))
 
     def _is_gone(self, node: ast.AST, known: Collection[str]) -> bool:
@@ -265,7 +265,7 @@ def _has_tests(node: ast.stmt) -> bool:
 
 
 def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedCode, tree: "RemovedTests") -> set[str]:
-    """Return those of some lost tests that checked only removed code.
+    """Return the lost tests that checked only removed code.
 
     Each of their assertions is about removed code, or is in another test too; and other tests name the code that stays.
     """
@@ -336,7 +336,7 @@ def _other_looks(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is
 
 
 def _fails(node: ast.stmt) -> bool:
-    """Return whether a statement only fails, and checks nothing."""
+    """Return whether a statement always fails instead of checking something."""
     called = node.value.func if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) else None
     return isinstance(node, ast.Raise) or (isinstance(called, ast.Attribute) and called.attr == "fail")
 
@@ -407,14 +407,14 @@ def test_files(files: Mapping[str, bytes | None]) -> list[TestFile]:
 
 
 class RemovedTests:
-    """Separates lost tests of code that stays from tests that went with their code, and remembers the latter."""
+    """Separates lost tests of remaining code from tests that were removed with their code."""
 
     def __init__(self, repository: Repository, base: str, tip: str, tests: IgnoreFile) -> None:
         self._repository, self._base, self._tip, self._tests = repository, base, tip, tests
         self._let_go: set[str] = set()
 
     def left(self, lost: Sequence[str]) -> list[str]:
-        """Return those of some lost tests that checked code that stays."""
+        """Return the lost tests that checked remaining code."""
         unknown = [name for name in lost if name not in self._let_go]
         if unknown:
             old, _ = python_files(self._repository, self._base, self._tip, self._tests.covers)
@@ -422,7 +422,7 @@ class RemovedTests:
         return [name for name in unknown if name not in self._let_go]
 
     def without(self, paths: Collection[str]) -> dict[str, bytes | None]:
-        """Return old test files without the tests that went with their code; None for a file without others."""
+        """Return old test files without tests that were removed with their code; None for a file without other tests."""
         if not self._let_go:
             return {}
         old, _ = python_files(self._repository, self._base, self._tip, lambda path: path in paths)
@@ -434,17 +434,17 @@ class RemovedTests:
         return gone(old, new, self.words_of_code)
 
     def words_of_code(self, words: Collection[str]) -> set[str]:
-        """Return those of some words that code outside of tests still has."""
+        """Return the words that code outside of tests still contains."""
         files = [content for path, content in self._naming(words) if not self._tests.covers(path)]
         found = {word for content in files for word in _WORD.findall(content.decode(errors="replace"))}
         return found.intersection(words)
 
     def tests_naming(self, words: Collection[str]) -> list[TestFile]:
-        """Return the test files with one of some words."""
+        """Return the test files that contain one of the words."""
         return [TestFile(path, content) for path, content in self._naming(words) if self._tests.covers(path)]
 
     def _naming(self, words: Collection[str]) -> list[tuple[str, bytes]]:
-        """Read the files of Python in the new tree with one of some words."""
+        """Read the Python files of the new tree that contain one of the words."""
         if not words:
             return []
         wanted = [part for word in sorted(words) for part in ("-e", word)]

@@ -1,4 +1,4 @@
-"""Code in Python that a change removes: names that are gone, and not moved or renamed."""
+"""Find Python code that a change removes and does not move or rename."""
 
 import ast
 import copy
@@ -23,11 +23,11 @@ class RemovedCode:
     files: frozenset[str] = frozenset()
 
     def has(self, module: str, name: str) -> bool:
-        """Return whether a name of a module, as it is imported, is gone."""
+        """Return whether an imported name of a module is removed."""
         return any(one == name and is_module(path, module) for path, one in self.names)
 
     def has_module(self, module: str) -> bool:
-        """Return whether the file of a module is gone."""
+        """Return whether the file of a module is removed."""
         return any(is_module(path, module) for path in self.files)
 
 
@@ -43,7 +43,7 @@ def _trees(files: Files) -> dict[str, ast.Module | None]:
 
 
 def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collection[str]]) -> RemovedCode:
-    """Find the code that changed files no longer have. `named` returns those of some words that any code still has."""
+    """Find the removed code of changed files. `named` returns the words that any code still contains."""
     old, new = _trees(before), _trees(after)
     if any(new[path] is None for path in after if after[path] is not None):
         # The names of a file that can't be parsed are unknown.

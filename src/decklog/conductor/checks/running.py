@@ -22,7 +22,7 @@ from decklog.stores.workflow.verdicts import CheckOutcome
 
 SHOWN = 4000
 GRACE_SECONDS = 5.0
-# How often a check is run that something outside of it ended.
+# How often a check is run if it is killed from outside.
 MOST_RUNS = 3
 LARGEST = 64 * 1024 * 1024
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -58,7 +58,7 @@ class CheckOutput:
 
 
 class CheckCompanion(Protocol):
-    """Adds to the environment of a check, and reads its folder before that is removed."""
+    """Adds to the environment of a check, and reads its folder before it is removed."""
 
     readable: tuple[str, ...]
 
@@ -68,7 +68,7 @@ class CheckCompanion(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Runner:
-    """Runs checks. `end_reason` gives a reason as soon as a running check is to be ended."""
+    """Runs checks. `end_reason` returns a reason as soon as a running check must end."""
 
     repository: Repository
     person: Person
@@ -79,7 +79,7 @@ class Runner:
 
     @classmethod
     def beneath(cls, folder: Path, log: Decklog, repository: Repository, sandbox: SandboxKind, **given: Any) -> "Runner":
-        """Return a runner outside of a run, in the name of the user; checks can't read the log."""
+        """Return a runner for use without a run, on behalf of the user. Its checks can't read the log."""
         return cls(
             repository=repository, person=repository.person(), sandbox=sandbox, log_file=log.db.file, folder=folder, **given
         )
@@ -87,7 +87,7 @@ class Runner:
     def run(
         self, check: Check, commit: str, mark: str, changed: Sequence[str] = (), *, companion: CheckCompanion | None = None
     ) -> CheckOutput:
-        """Run a check on the files of a commit; what it wrote is removed afterwards.
+        """Run a check on the files of a commit. Files that it writes are removed afterwards.
 
         A check that was killed, lost, or out of disk is run again, a few times at most.
         """
@@ -148,7 +148,7 @@ class Runner:
 
 
 def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> CheckOutput:
-    """Return the outcome of a check by how it ended; without a clear result it is an error, never a pass."""
+    """Return the outcome of a check. Without a clear result it is an error, never a pass."""
     code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
     failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]
     outage = commands.killed_by(ended) or (OUT_OF_DISK if code != 0 and _OUT_OF_DISK.search(output) else None)

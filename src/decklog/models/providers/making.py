@@ -1,4 +1,4 @@
-"""Builds the providers that the settings name: agent programs, scripts and plug-ins."""
+"""Build the model providers of the settings: agent programs, scripts and plug-ins."""
 
 import hashlib
 import json
@@ -86,7 +86,7 @@ class Scripted:
         except ValueError as problem:
             raise Invalid(f"the script {name} is not JSON: {problem}", field="script") from problem
         if not isinstance(answers, dict) or not all(isinstance(text, str) for text in answers.values()):
-            raise Invalid(f"the script {name} is no object of digests and answers", field="script")
+            raise Invalid(f"the script {name} must be an object of digests and answers", field="script")
         return cls.by_digest(answers, model=model)
 
     def reply(self, prompt: Prompt, request: ModelRequest) -> ModelReply:  # noqa: ARG002
@@ -107,7 +107,7 @@ def failed(problem: Any) -> ModelReply:
     if type(problem).__name__ == "APITimeoutError":
         error_class = "timeout"
     elif status is None:
-        # No answer at all: the connection was refused, or broke.
+        # The connection was refused or lost.
         error_class = "overload"
     else:
         error_class = _CLASSES.get(status) or ("overload" if status >= 500 else "refused")
@@ -124,7 +124,7 @@ def _seconds(problem: Any) -> float | None:
     return seconds if 0 <= seconds <= _LONGEST_SECONDS else None
 
 
-# How long a program lives on after the process that asked it.
+# How long a program may outlive the process that started it.
 _GRACE_SECONDS = 5.0
 _LONGEST_SAID = 300
 _ENDINGS = {"timed_out": "timeout", "lost": "killed", "abandoned": "killed"}

@@ -30,7 +30,7 @@ class OpenAIModel:
             import openai
         except ImportError as problem:
             raise Unavailable("the package openai is not installed", hint=install_hint("openai")) from problem
-        # A server of one's own asks for no key, and the library for any.
+        # A local server needs no key, but the library requires one.
         key = os.environ.get(self.key_env) or ("none" if self.base_url else "")
         if not key:
             return ModelReply(error_class="login", error=f"{self.key_env} is not set")
@@ -62,7 +62,7 @@ def _reply_of(response: Any) -> ModelReply:
         {}
         if usage is None
         else {
-            # Here what was kept is counted within the input.
+            # Cached tokens are included in the input tokens here.
             "input_tokens": max(0, usage.prompt_tokens - cached),
             "cache_read_tokens": cached,
             "output_tokens": usage.completion_tokens,

@@ -1,1 +1,1 @@
-"""Whether a test proves a fix: run without it and with it, watched from inside, three times each."""
+"""Prove a fix by a test, which runs three times each with and without the fix under a probe."""

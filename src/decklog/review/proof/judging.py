@@ -1,4 +1,4 @@
-"""Judges trials without a fix and with it: the tests that prove it, or the class of reason why none does."""
+"""Judge trials with and without a fix: return the tests that prove it, or why none does."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _SHOWN = 10
 
 
 class Refusal(StrEnum):
-    """Why a test proves nothing."""
+    """The reason why no test proves a fix."""
 
     NO_CHECK = "no-check"
     NO_TEST = "no-test"

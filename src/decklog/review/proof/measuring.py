@@ -1,4 +1,4 @@
-"""Measures how much of a change its tests run, and which mutants they notice, within a time limit."""
+"""Measure which changed lines the tests run and which mutants they detect, within a time limit."""
 
 import ast
 import copy
@@ -58,7 +58,7 @@ class Mutant:
 
 @dataclass(frozen=True, kw_only=True)
 class Measuring:
-    """Measures one change by one check that reports tests. Its findings cost confidence and fail nothing."""
+    """Measures one change by one check that reports tests. Findings lower the confidence, but don't fail the stage."""
 
     runner: Runner
     examiner: Examiner
@@ -68,7 +68,7 @@ class Measuring:
     seconds: int
 
     def findings(self, paths: Sequence[str]) -> Iterator[Finding]:
-        """Yield the changed statements that no test runs, and the mutants that no test notices."""
+        """Yield findings for changed statements that no test runs and mutants that no test detects."""
         python = [path for path in paths if path.endswith(".py")]
         others = sorted({PurePosixPath(path).suffix for path in paths if not path.endswith(".py")} - _DOCUMENTS)
         if others:

@@ -1,4 +1,4 @@
-"""Proves a fix by its test: it fails without the fix, passes with it, and runs what the fix changes."""
+"""Prove a fix by its test, which must fail without it, pass with it, and run changed lines."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A trial: one run of a check on a commit, with its report and what the probe saw; finished trials are stored."""
+"""Run and store trials: runs of a check on a commit, each with its report and the observations of the probe."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Journal entries as people read them: tool calls, rows of a list with small changes folded, and the page of one entry."""
+"""Render journal entries: tool calls, rows of a list with small changes folded, and the page of one entry."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Ways to find something: search with filters, the command palette, saved views, and the list of further pages."""
+"""Search with filters, the command palette, saved views, and the list of further pages."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Inbox: the exact request, what happens without an answer, earlier decisions, and deciding with the owner's signature."""
+"""The inbox: waiting items, their exact requests, earlier decisions, and the form for a signed decision."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -151,7 +151,7 @@ def _far(request: SiteRequest, kind: str, item_id: str, after: str | None) -> An
         if found:
             return found[0]
         after = page.next
-    raise NotFound(f"no {kind} {item_id!r} waits any more", hint="It was answered, or its time is over.")
+    raise NotFound(f"{kind} {item_id!r} is not waiting any more", hint="It was answered, or it has expired.")
 
 
 def verdict_of(request: SiteRequest, kind: str) -> str:
@@ -192,12 +192,12 @@ def _decide_approval(request: SiteRequest, approval_id: str) -> None:
     if request.form.get("digest", "") != (record["subject_digest"] or ""):
         raise Conflict("the question has changed since this page was shown", hint="Reload the page and read it again.")
     if verdict == "denied" and not reason:
-        raise Invalid("give a reason to deny it: the agent that asked reads it", field="reason")
+        raise Invalid("a denial needs a reason, which the agent reads", field="reason")
     digest = record["subject_digest"]
     if verdict == "granted" and record["about"]["check"] == "not in the log":
         digest = request.form.get("typed_digest", "").strip()
         if not digest:
-            raise Invalid("only a digest was given with this question: type the digest of what you looked at", field="digest")
+            raise Invalid("the question has only a digest: type the digest of the subject that you checked", field="digest")
     with proven(request) as owner:
         request.log.approvals.decide(approval_id, verdict, by=owner, rationale=reason or None, subject_digest=digest)  # type: ignore[arg-type]
 
@@ -205,6 +205,6 @@ def _decide_approval(request: SiteRequest, approval_id: str) -> None:
 def _reconcile(request: SiteRequest, effect_id: str) -> None:
     answer, reason = verdict_of(request, "effect"), reason_of(request)
     if not reason:
-        raise Invalid("say how you know", field="reason")
+        raise Invalid("give the evidence for your answer", field="reason")
     with proven(request) as owner:
         request.log.effects.reconcile(effect_id, answer, by=owner, reason=reason)  # type: ignore[arg-type]

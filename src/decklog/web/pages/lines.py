@@ -1,4 +1,4 @@
-"""Lines: who wrote which line of the repository that the dashboard was started in."""
+"""The pages Lines: the origin of each line in the repository of the dashboard."""
 
 import os
 from typing import Any
@@ -100,7 +100,7 @@ def file(request: SiteRequest) -> PageView:
 
 
 def why(request: SiteRequest) -> PageView:
-    """Show why a line is as it is."""
+    """Show the origin of a line: its commit, session and edits."""
     path, rev, line = _path(request), request.word("rev"), request.number("line") or 1
     with git_failures():
         story = explain_line(_repository(), request.log, path, line, rev and _revision(rev))

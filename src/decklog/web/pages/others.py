@@ -1,4 +1,4 @@
-"""Pages that are needed less often: compare, memory, workflow, trust, a review, and the system."""
+"""The pages Compare, Memory, Workflow, Trust, Review and System."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Run: what happened, who did it, and the run's state at any entry."""
+"""The page of a run with its tabs, now or as of any entry."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

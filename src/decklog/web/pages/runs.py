@@ -1,4 +1,4 @@
-"""The lists of runs: Now with what waits and what it costs, and Runs by attention or as a tree of forks."""
+"""The pages Now and Runs: waiting items, current runs and costs, and the list or tree of all runs."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Tasks: those of all runs by state, the page of one task, and the form that changes it."""
+"""The pages of tasks: the list of all runs by state, one task, and the form that changes it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -68,7 +68,7 @@ VERBS: dict[TaskState, dict[str, str]] = {
 
 
 def read_change(request: SiteRequest, **answer: Any) -> PageView:
-    """Read what can be done with a task, and how the owner signs it."""
+    """Load the form with the possible changes of a task."""
     task = request.log.tasks.get(request.path["task_id"])
     verbs = VERBS.get(task.state, {})
     shown = {
