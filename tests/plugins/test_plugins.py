@@ -14,7 +14,7 @@ import pytest
 from decklog import Decklog, Invalid, NotFound
 from decklog.cli import run
 from decklog.core.plugins import PluginKind, find_plugins, load_plugin, plugin_names
-from decklog.models.providers.making import maker
+from decklog.models.providers.making import provider_factory
 from decklog.models.settings import ModelChoice
 from decklog.notify.round import send
 from decklog.plugins.trackers import RecordImport
@@ -77,7 +77,7 @@ def test_a_model_provider_plugin_answers_models_of_its_name(install: Install, lo
     install({"model.other": "other_plugins:model"})
     settings: Any = SimpleNamespace(agents={})
 
-    make = maker(log, settings, tmp_path, read=lambda _: None)
+    make = provider_factory(log, settings, tmp_path, read=lambda _: None)
 
     assert make(ModelChoice(name="m", provider="other", model="large")).model == "large"  # type: ignore[attr-defined]
 

@@ -5,7 +5,7 @@ import re
 from itertools import pairwise
 
 from decklog import Decklog
-from decklog.web.pages.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, draw_graph, nodes_of
+from decklog.web.pages.graph import NODE_HEIGHT, NODE_WIDTH, GraphNode, build_nodes, draw_graph
 from tests.web.client import Browser
 
 
@@ -55,7 +55,7 @@ def test_all_tasks_of_a_work_item_are_one_node() -> None:
         for role, state in zip(("work", "check", "land"), states, strict=True)
     ]
     links = [("one.check", "one.work"), ("two.work", "one.land"), ("two.land", "two.check")]
-    found = nodes_of(tasks, links, "r")
+    found = build_nodes(tasks, links, "r")
     assert [(one.title, one.state, one.needs, one.path) for one in found] == [
         ("one", "done", (), "/runs/r/items/one"),
         ("two", "blocked", ("item one",), "/runs/r/items/two"),

@@ -12,7 +12,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Invalid
-from decklog.web.hosts import FIRST_PORT, Names, remembered
+from decklog.web.hosts import FIRST_PORT, Names, load_server_names
 from decklog.web.live import MOST_OF_A_SESSION
 from decklog.web.login import peer_uid
 from decklog.web.sessions import COOKIE, LOGIN_SECONDS, MOST_SESSIONS, SESSION_SECONDS, BrowserSessions
@@ -180,10 +180,10 @@ def test_streams_of_a_session_are_limited(browser: Browser) -> None:
 
 def test_name_and_port_of_a_log_are_stable_and_private(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    first = remembered(str(tmp_path / "log.db"), 9001)
+    first = load_server_names(str(tmp_path / "log.db"), 9001)
     assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", first.own)
-    assert remembered(str(tmp_path / "log.db"), None) == first
-    assert remembered(str(tmp_path / "other.db"), None).own != first.own
+    assert load_server_names(str(tmp_path / "log.db"), None) == first
+    assert load_server_names(str(tmp_path / "other.db"), None).own != first.own
     state_files = [path for path in (tmp_path / "state").rglob("*") if path.is_file()]
     assert [oct(path.stat().st_mode & 0o777) for path in state_files] == ["0o600"] * 2
     assert oct(os.stat(tmp_path / "state/decklog/serve").st_mode & 0o777) == "0o700"
@@ -194,9 +194,9 @@ def test_name_and_port_of_a_log_are_stable_and_private(tmp_path: Path, monkeypat
 )
 def test_malformed_state_file_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    remembered(str(tmp_path / "log.db"), None)
+    load_server_names(str(tmp_path / "log.db"), None)
     next(path for path in tmp_path.rglob("*.json")).write_text(content)
-    found = remembered(str(tmp_path / "log.db"), None)
+    found = load_server_names(str(tmp_path / "log.db"), None)
     assert re.fullmatch(r"dl-[0-9a-f]{20}\.localhost", found.own)
     assert found.port == FIRST_PORT
 
@@ -204,7 +204,7 @@ def test_malformed_state_file_is_ignored(tmp_path: Path, monkeypatch: pytest.Mon
 def test_unwritable_state_folder_is_tolerated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert remembered("log.db", 9001).port == 9001
+    assert load_server_names("log.db", 9001).port == 9001
 
 
 @pytest.mark.parametrize("port", [0, 80, 1023, 65536])

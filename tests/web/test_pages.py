@@ -13,8 +13,8 @@ from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged, Invalid, NotFound
 from decklog.web.login import HEADERS
 from decklog.web.pages import run
-from decklog.web.pages.entries import LONGEST, folded, row_of
-from decklog.web.pages.run_parts import moment_of
+from decklog.web.pages.entries import LONGEST, build_row, fold_entries
+from decklog.web.pages.run_parts import build_moment
 from decklog.web.rendering import asset, assets, bars, edition, length, shown_lines
 from decklog.web.site import TITLES, error_envelope, http_status
 from tests.conftest import on_both
@@ -82,7 +82,7 @@ def test_pages_of_a_new_log_name_the_first_command(browser: Browser) -> None:
     assert "Nothing was charged" in read(browser, "/spend").text
     assert "No task is running" in read(browser, "/tasks").text
     assert "No lesson yet" in read(browser, "/memory").text
-    assert "Nothing was signed yet" in read(browser, "/trust").text
+    assert "No signed decisions yet" in read(browser, "/trust").text
     assert "Nothing was found" in read(browser, "/search?q=comma").text
     assert "Nothing waits." in read(browser, "/inbox").text
 
@@ -146,7 +146,7 @@ def test_run_as_of_any_entry_equals_its_snapshot(log: Decklog, sample: Browser) 
     newest = log.overview.run("commas").entries
     for at in random.Random(14).sample(range(1, newest + 1), 12):
         view, snapshot = log.overview.run_view("commas", at=str(at)), log.runs.snapshot("commas", at=str(at))
-        head = moment_of(view)
+        head = build_moment(view)
         tasks = {task.id: task.state.value for task in snapshot.records.get("tasks", [])}
         assert {task.id: task.state.value for task in view.tasks} == tasks
         states = [approval.state.value for approval in snapshot.records.get("approvals", [])]
@@ -163,7 +163,7 @@ def test_run_as_of_any_entry_equals_its_snapshot(log: Decklog, sample: Browser) 
 
 def test_run_as_of_its_newest_entry_equals_the_present(log: Decklog, sample: Browser) -> None:
     newest = log.overview.run("commas").entries
-    now, then = (moment_of(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
+    now, then = (build_moment(log.overview.run_view("commas", at=at)) for at in (None, str(newest)))
     same = ("goal", "word", "seq", "tasks", "cost", "calls", "unpriced", "waiting", "moment", "planned")
     assert [getattr(now, name) for name in same] == [getattr(then, name) for name in same]
 
@@ -245,14 +245,14 @@ def test_run_with_any_name_is_found(log: Decklog, browser: Browser, run_id: str)
 def test_terminal_output_is_shown_as_text(log: Decklog, run_id: str) -> None:
     bar = "\r".join(f"{percent} %" for percent in range(101))
     entry = log.journal.append(run_id, f"\x1b[31mred\x1b[0m\n{bar}\r\nend")
-    assert row_of(entry).text == "red\n100 %\nend"
-    long = row_of(log.journal.append(run_id, "x" * (LONGEST + 7)))
+    assert build_row(entry).text == "red\n100 %\nend"
+    long = build_row(log.journal.append(run_id, "x" * (LONGEST + 7)))
     assert (len(long.text), long.rest) == (LONGEST, 7)
 
 
 def test_small_changes_are_folded_and_none_is_left_out(log: Decklog, sample: Browser) -> None:
     entries = list(log.journal.find("commas", oldest_first=True, limit=200))
-    parts = folded(entries)
+    parts = fold_entries(entries)
     assert [row.seq for _, rows in parts for row in rows] == [entry.seq for entry in entries]
     assert any(is_folded for is_folded, _ in parts)
     assert not any(row.kind != "change" for is_folded, rows in parts if is_folded for row in rows)

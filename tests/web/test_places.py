@@ -5,8 +5,8 @@ import pytest
 from decklog import Decklog
 from decklog.web.pages import finding as search
 from decklog.web.pages import others as compare
-from decklog.web.pages.charts import chart_of
-from decklog.web.pages.finding import words_of
+from decklog.web.pages.charts import build_chart
+from decklog.web.pages.finding import parse_query
 from decklog.web.rendering import plainly
 from tests.conftest import on_both
 from tests.web.client import Browser
@@ -14,7 +14,7 @@ from tests.web.test_pages import read
 
 
 def test_filters_of_a_search_have_a_colon() -> None:
-    typed = words_of('lexer kind:tool agent:"dev 1" since:2d http://x')
+    typed = parse_query('lexer kind:tool agent:"dev 1" since:2d http://x')
     assert typed.words == "lexer http://x"
     assert typed.narrowed == {"kind": "tool", "agent": "dev 1", "since": "2d"}
     assert typed.with_one("kind", None) == 'lexer http://x agent:"dev 1" since:2d'
@@ -23,13 +23,13 @@ def test_filters_of_a_search_have_a_colon() -> None:
 
 def test_chart_stacks_columns_and_groups_small_kinds() -> None:
     values = {name: {"a": size} for name, size in zip("uvwxyz", (60, 20, 10, 5, 3, 2), strict=True)}
-    chart = chart_of(["a", "b"], values, str, ceiling=200)
+    chart = build_chart(["a", "b"], values, str, ceiling=200)
     assert chart.kinds == ["u", "v", "w", "x", "2 others"]
     assert [path.count("M") for path in chart.bars] == [1, 1, 1, 1, 1]
     assert [column.said for column in chart.places] == ["a: 100 (2 others 5, x 5, w 10, v 20, u 60)"]
     assert chart.grid == [(142.5, "50"), (95.0, "100"), (47.5, "150"), (0.0, "200")]
     assert (chart.top, chart.ceiling) == ("200", 0)
-    assert chart_of(["a"], {}, str).bars == []
+    assert build_chart(["a"], {}, str).bars == []
 
 
 @pytest.mark.slow

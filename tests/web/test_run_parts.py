@@ -3,9 +3,9 @@
 import pytest
 
 from decklog import Decklog
-from decklog.web.pages.charts import line_of
+from decklog.web.pages.charts import draw_line
 from decklog.web.pages.run import TABS
-from decklog.web.pages.timeline import WIDTH, gantt_of
+from decklog.web.pages.timeline import WIDTH, build_gantt
 from tests.conftest import on_both
 from tests.every import every
 from tests.pictures import sample_parts
@@ -110,7 +110,7 @@ def test_artifact_with_any_file_name_is_an_attachment(log: Decklog, filled: Brow
 
 def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: Browser) -> None:
     lanes = log.runs.lanes(sample_parts.ITEMS)
-    drawn = gantt_of(lanes, log.clock.now())
+    drawn = build_gantt(lanes, log.clock.now())
     bars = [bar for lane in drawn.lanes for bar in lane.bars]
     assert len(bars) == len(lanes["attempts"])
     assert [label for _, label in drawn.folds] == ["5 h"]
@@ -120,12 +120,12 @@ def test_hours_without_work_are_folded_and_no_bar_is_lost(log: Decklog, filled: 
 
 
 def test_spend_line_ends_at_the_sum_and_shows_a_near_ceiling() -> None:
-    line = line_of([(10, 5), (20, 10)], 40, 10, str, 20)
+    line = draw_line([(10, 5), (20, 10)], 40, 10, str, 20)
     assert line is not None
     assert (line.top, line.ceiling) == ("20", 0)
     assert line.area == "M0 120H225.0V90.0H450.0V60.0H900V120z"
-    assert line_of([], 40, 0, str) is None
-    far = line_of([(10, 5)], 40, 5, str, 500)
+    assert draw_line([], 40, 0, str) is None
+    far = draw_line([(10, 5)], 40, 5, str, 500)
     assert far is not None
     assert far.ceiling is None
 

@@ -6,7 +6,7 @@ from datetime import date, timedelta
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.web.pages.spend import CHART_PARTS, TABLE_PARTS, DaySpan, finder, shares, span_of
+from decklog.web.pages.spend import CHART_PARTS, TABLE_PARTS, DaySpan, finder, parse_span, shares
 from tests.conftest import on_both
 from tests.stores.claiming import claimed
 from tests.web.client import Browser
@@ -19,10 +19,10 @@ def span(first: str, last: str) -> DaySpan:
 
 
 def test_span_is_a_number_of_days_until_today_or_between_two_dates() -> None:
-    assert span_of(None, None, 7, TODAY) == span("2026-11-09", "2026-11-15")
-    assert span_of("2026-01-30", "2026-02-02", 30, TODAY).days == 4
-    assert span_of(None, "2026-02-02", 2, TODAY).said == "2026-02-01 to 2026-02-02"
-    assert span_of("2026-11-15", None, 30, TODAY).said == "2026-11-15"
+    assert parse_span(None, None, 7, TODAY) == span("2026-11-09", "2026-11-15")
+    assert parse_span("2026-01-30", "2026-02-02", 30, TODAY).days == 4
+    assert parse_span(None, "2026-02-02", 2, TODAY).said == "2026-02-01 to 2026-02-02"
+    assert parse_span("2026-11-15", None, 30, TODAY).said == "2026-11-15"
 
 
 NO_SPANS = [("soon", None), ("2026-02-02", "2026-02-01"), ("2024-01-01", "2026-01-01"), (None, "x")]
@@ -31,7 +31,7 @@ NO_SPANS = [("soon", None), ("2026-02-02", "2026-02-01"), ("2024-01-01", "2026-0
 @pytest.mark.parametrize(("since", "until"), NO_SPANS)
 def test_invalid_span_is_refused(since: str | None, until: str | None) -> None:
     with pytest.raises(Invalid):
-        span_of(since, until, 30, TODAY)
+        parse_span(since, until, 30, TODAY)
 
 
 @pytest.mark.parametrize("most", [CHART_PARTS, TABLE_PARTS])

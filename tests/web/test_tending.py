@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.web.pages.others import ANEW, END, STOP, VERIFY
-from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, browser_of
+from decklog.web.sessions import BY_PASSWORD, COOKIE, BrowserSession, describe_browser
 from decklog.web.verifying import PROGRAM, LogVerifier, VerifyStatus
 from tests.conftest import on_both
 from tests.db.tampering import PostgresVictim, SqliteVictim
@@ -57,7 +57,7 @@ def ended(browser: Browser) -> Read:
     }.items(),
 )
 def test_browser_is_named_from_its_user_agent(agent: tuple[str, str]) -> None:
-    assert browser_of(agent[0]) == agent[1]
+    assert describe_browser(agent[0]) == agent[1]
 
 
 def test_sessions_are_listed_with_login_and_time(clock: ManualClock, stranger: Browser) -> None:

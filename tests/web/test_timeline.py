@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.web.pages.timeline import MOST_TICKS, WIDTH, TaskLabel, gantt_of
+from decklog.web.pages.timeline import MOST_TICKS, WIDTH, TaskLabel, build_gantt
 from tests.pictures import sample_parts
 from tests.stores.claiming import claimed
 from tests.web.client import Browser
@@ -39,7 +39,7 @@ def lanes(*spans: tuple[str, float, float]) -> dict[str, Any]:
 @pytest.mark.parametrize("minutes", [0.02, 0.5, 3, 38, 240, 1500, 10_000, 100_000])
 def test_an_axis_has_at_most_six_ticks_in_order_that_are_apart(minutes: float) -> None:
     # From half a second on: a round time before it is not on the axis.
-    drawn = gantt_of(lanes(("a", 0.5 / 60, minutes), ("b", minutes * 3, minutes * 4)), START)
+    drawn = build_gantt(lanes(("a", 0.5 / 60, minutes), ("b", minutes * 3, minutes * 4)), START)
     places = [tick.x for tick in drawn.ticks]
     assert places == sorted(places)
     assert 2 <= len(places) <= MOST_TICKS
@@ -49,7 +49,7 @@ def test_an_axis_has_at_most_six_ticks_in_order_that_are_apart(minutes: float) -
 
 def test_work_without_a_fold_has_four_to_six_round_times() -> None:
     for minutes in (38, 95, 240, 700, 1500, 4000):
-        ticks = gantt_of(lanes(("a", 0, minutes)), START).ticks
+        ticks = build_gantt(lanes(("a", 0, minutes)), START).ticks
         assert 3 <= len(ticks) <= MOST_TICKS, minutes
         assert all(re.search(r"\d\d:[0-5][05]", tick.label) or tick.label.endswith("06:00") for tick in ticks[1:]), minutes
 
@@ -57,7 +57,7 @@ def test_work_without_a_fold_has_four_to_six_round_times() -> None:
 def test_rows_of_an_item_are_together_and_name_its_agent() -> None:
     attempts = lanes(("w1", 0, 10), ("other", 5, 9), ("c1", 10, 12))
     attempts["attempts"][0]["worker"] = attempts["attempts"][2]["worker"] = "conductor-host-1-2-3"
-    drawn = gantt_of(attempts, START, {"w1": TaskLabel("lexer", "claude"), "c1": TaskLabel("lexer")})
+    drawn = build_gantt(attempts, START, {"w1": TaskLabel("lexer", "claude"), "c1": TaskLabel("lexer")})
     assert [(lane.path, lane.item, lane.bars[0].agent) for lane in drawn.lanes] == [
         ("w1", "lexer", "claude"),
         ("c1", "lexer", "conductor"),
@@ -67,13 +67,13 @@ def test_rows_of_an_item_are_together_and_name_its_agent() -> None:
 
 def test_a_window_shows_what_lies_in_it_over_the_whole_axis() -> None:
     window = (START + timedelta(minutes=20), START + timedelta(minutes=30))
-    drawn = gantt_of(lanes(("a", 0, 25), ("b", 25, 60), ("c", 40, 60)), START, window=window)
+    drawn = build_gantt(lanes(("a", 0, 25), ("b", 25, 60), ("c", 40, 60)), START, window=window)
     assert [(lane.path, lane.bars[0].x, lane.bars[0].width) for lane in drawn.lanes] == [("a", 0, 50), ("b", 50, 50)]
     assert (drawn.first, drawn.last) == window
 
 
 def test_the_scale_leads_from_a_place_back_to_its_time() -> None:
-    drawn = gantt_of(lanes(("a", 0, 10), ("b", 600, 610)), START)
+    drawn = build_gantt(lanes(("a", 0, 10), ("b", 600, 610)), START)
     (first, fold, last) = json.loads(drawn.scale)
     assert first[:1] + first[2:] == [0, START.timestamp(), START.timestamp() + 600]
     assert fold[3] - fold[2] == 590 * 60

@@ -24,7 +24,7 @@ from decklog.web.login import SANDBOX, App, BodyTooLarge, LoginRequired, Request
 from decklog.web.pages import finding, inbox, lines, others, run, runs, spend, tasks, work_item
 from decklog.web.pages.entries import read_entry
 from decklog.web.rendering import TYPES, assets, compressed_asset, edition, page, segment
-from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, cookie_of
+from decklog.web.sessions import BY_PASSWORD, NO_COOKIE, BrowserSession, build_cookie
 from decklog.web.site import TITLES, DashboardSite, PageView, SiteRequest, error_envelope, http_status, public_error
 
 Reader = Callable[[SiteRequest], PageView]
@@ -321,7 +321,7 @@ def _log_in_endpoint(site: DashboardSite) -> Endpoint:
             # Redirect, so that reloading the page does not send the wrong password again.
             return _redirect(login_address(wrong=wrong, following=following))
         site.feed.renew()
-        headers = {"set-cookie": cookie_of(session, is_secure=site.names.is_secure)}
+        headers = {"set-cookie": build_cookie(session, is_secure=site.names.is_secure)}
         return RedirectResponse(following or "/", 303, headers=headers)
 
     return endpoint

@@ -56,7 +56,7 @@ def new_name() -> str:
     return f"dl-{secrets.token_hex(10)}.localhost"
 
 
-def remembered(target: str, port: int | None) -> Names:
+def load_server_names(target: str, port: int | None) -> Names:
     """Return a log's host name and port from its last start, so that open pages reconnect. Create them at the first start."""
     path = _path(target)
     name, last = _read(path)

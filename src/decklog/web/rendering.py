@@ -167,7 +167,7 @@ def segment(text: str) -> str:
     return quote(text, safe="/~@")
 
 
-def laid_out(text: str) -> str:
+def pretty_json(text: str) -> str:
     """Pretty-print JSON; return any other text unchanged."""
     if not text.startswith(("{", "[")):
         return text.removesuffix("\n")
@@ -179,7 +179,7 @@ def laid_out(text: str) -> str:
 
 def shown_lines(text: str) -> list[str]:
     """Return the subject of a decision as lines, with invisible characters made visible."""
-    return [revealed(line, tabs=True) for line in laid_out(text).split("\n")]
+    return [revealed(line, tabs=True) for line in pretty_json(text).split("\n")]
 
 
 def bars(values: Sequence[int]) -> str:

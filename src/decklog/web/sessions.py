@@ -26,7 +26,7 @@ _PROGRAMS = {"Edg": "Edge", "OPR": "Opera", "Firefox": "Firefox", "Chrom": "Chro
 _MACHINES = {"Windows": "Windows", "Android": "Android", "iPhone": "iPhone", "iPad": "iPad", "Mac OS": "macOS", "Linux": "Linux"}
 
 
-def browser_of(agent: str) -> str:
+def describe_browser(agent: str) -> str:
     """Describe a User-Agent in plain words. It helps people recognize their browsers and proves nothing."""
     program = next((name for sign, name in _PROGRAMS.items() if sign in agent), "A browser")
     machine = next((name for sign, name in _MACHINES.items() if sign in agent), None)
@@ -124,7 +124,9 @@ class BrowserSessions:
         """Start a session for an authenticated browser. `agent` is its User-Agent."""
         with self._gate:
             now, at = self._seconds(), self._now()
-            session = BrowserSession(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser_of(agent), uid=uid)
+            session = BrowserSession(
+                secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, describe_browser(agent), uid=uid
+            )
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
                 del self._sessions[oldest.id]
@@ -170,7 +172,7 @@ class BrowserSessions:
         return sorted(known, key=lambda session: session.seen_at, reverse=True)
 
 
-def cookie_of(session: BrowserSession, *, is_secure: bool = False) -> str:
+def build_cookie(session: BrowserSession, *, is_secure: bool = False) -> str:
     """Build the cookie of a session, bound to this host name and hidden from scripts and other sites."""
     way = "; Secure" if is_secure else ""
     return f"{COOKIE}={session.id}; Path=/; HttpOnly; SameSite=Strict; Max-Age={SESSION_SECONDS}{way}"

@@ -70,7 +70,7 @@ def _far(given: dict[str, str | None]) -> "Elsewhere | None":
 
 
 def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
-    from decklog.web.hosts import FIRST_PORT, remembered
+    from decklog.web.hosts import FIRST_PORT, load_server_names
     from decklog.web.live import ChangeFeed
     from decklog.web.sessions import BrowserSessions
     from decklog.web.site import DashboardSite
@@ -79,7 +79,7 @@ def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None,
     if far is not None:
         names, password = far.names(port or FIRST_PORT), far.password()
         return DashboardSite(log, _name(place), names, sessions, ChangeFeed(log), key, password)
-    return DashboardSite(log, _name(place), remembered(place.target, port), sessions, ChangeFeed(log), key)
+    return DashboardSite(log, _name(place), load_server_names(place.target, port), sessions, ChangeFeed(log), key)
 
 
 def _name(place: LogLocation) -> str:

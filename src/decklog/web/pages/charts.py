@@ -49,7 +49,7 @@ class Chart:
     left_out: int
 
 
-def chart_of(
+def build_chart(
     places: Sequence[str], values: Mapping[str, Mapping[str, int]], label: Callable[[int], str], *, ceiling: int | None = None
 ) -> Chart:
     """Build the chart of values by kind and place, with the largest kind at the bottom."""
@@ -119,7 +119,7 @@ class ChartLine:
     last: int
 
 
-def line_of(
+def draw_line(
     points: list[tuple[int, int]], last: int, value: int, label: Callable[[int], str], ceiling: int | None = None
 ) -> ChartLine | None:
     """Draw a growing value as steps that end at the last entry. Return None if there is nothing to draw."""
@@ -158,7 +158,7 @@ class Strip:
     zones: list[tuple[float, float, str]]
 
 
-def strip_of(activity: dict[str, Any]) -> Strip:
+def draw_strip(activity: dict[str, Any]) -> Strip:
     """Draw a run's activity over its entry numbers, at the same positions as the slider."""
     steps = tuple([(one["seq"], one["at"]) for one in activity["steps"]])
     marks = tuple([(one["what"], one["seq"]) for one in activity["marks"]])

@@ -11,7 +11,7 @@ from typing import Any
 from decklog import Entry
 from decklog.core.display import dollars, revealed, took
 from decklog.log import Decklog
-from decklog.web.rendering import agent_name, as_json, laid_out, segment
+from decklog.web.rendering import agent_name, as_json, pretty_json, segment
 from decklog.web.site import PageView, SiteRequest, command
 
 # Tool calls
@@ -49,7 +49,7 @@ class ShownCall:
         return next((line for line in self.output.split("\n") if line.strip()), "")
 
 
-def call_of(entry: Any) -> ShownCall | None:
+def parse_call(entry: Any) -> ShownCall | None:
     """Parse a tool call, or the result of one, from an entry; None if the entry is neither."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.kind.value != "tool" or not image:
@@ -71,9 +71,9 @@ def call_of(entry: Any) -> ShownCall | None:
     )
 
 
-def paired(entries: Sequence[Any]) -> list[tuple[Any, ShownCall]]:
+def pair_calls(entries: Sequence[Any]) -> list[tuple[Any, ShownCall]]:
     """Return the calls among entries, newest first, each with its result if another of the entries has it."""
-    found = [(entry, call) for entry in entries if (call := call_of(entry)) is not None]
+    found = [(entry, call) for entry in entries if (call := parse_call(entry)) is not None]
     results: dict[tuple[str, str | None], ShownCall] = {
         (entry.stream, call.id): call for entry, call in found if call.is_result and call.id
     }
@@ -189,16 +189,16 @@ class EntryRow:
         return self.text if len(first) > SHORT else below
 
 
-def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
+def build_row(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
     """Build the row of an entry. `texts` has the beginnings of texts that entries refer to by digest."""
     who, time = revealed(agent_name(entry.agent or "–")), entry.at.isoformat()[:19]
     given = (entry.seq, time, entry.kind.value, who, revealed(_what(entry)))
-    call = call_of(entry)
+    call = parse_call(entry)
     if call is not None:
         rest = max(0, len(call.command) - LONGEST) + max(0, len(call.output) - LONGEST)
         shown = [revealed(text[:LONGEST], tabs=True) for text in (call.command, call.output)]
         return EntryRow(*given, shown[0], rest, call.facts, shown[1], call.is_failed)
-    body = entry.body if entry.body is not None else _untold(entry)
+    body = entry.body if entry.body is not None else _describe_entry(entry)
     digest = (entry.body_digest or entry.payload_digest) if not body else None
     long = (texts or {}).get(digest or "")
     text = plain(long["head"] if long else body)
@@ -206,11 +206,11 @@ def row_of(entry: Any, texts: Mapping[str, Any] | None = None) -> EntryRow:
     return EntryRow(*given, revealed(text[:LONGEST], tabs=True), max(0, size - LONGEST))
 
 
-def folded(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
+def fold_entries(entries: list[Any], texts: Mapping[str, Any] | None = None) -> list[tuple[bool, list[EntryRow]]]:
     """Split entries into ranges that are shown and ranges of changes that are folded."""
     parts: list[tuple[bool, list[EntryRow]]] = []
     for is_change, found in groupby(entries, key=lambda entry: entry.kind.value == "change" and not is_notable(entry)):
-        rows = [row_of(entry, texts) for entry in found]
+        rows = [build_row(entry, texts) for entry in found]
         parts.append((is_change and len(rows) >= _FOLDED, rows))
     return parts
 
@@ -230,7 +230,7 @@ def _what(entry: Any) -> str:
     return " · ".join(dict.fromkeys(part for part in parts if part))
 
 
-def _untold(entry: Any) -> str:
+def _describe_entry(entry: Any) -> str:
     """Describe an entry without text: a charge by its amount, a record by its name."""
     image = entry.payload if isinstance(entry.payload, dict) else {}
     if entry.record_table == "charges" and "model" in image:
@@ -268,11 +268,11 @@ def read_entry(request: SiteRequest) -> PageView:
     shown = {
         "entry": entry,
         "run": run,
-        "row": row_of(entry),
+        "row": build_row(entry),
         "call": call,
         "text": _cut(text),
         "output": _cut(call.output if call else ""),
-        "payload": _cut(laid_out(as_json(entry.payload)) if entry.payload is not None else ""),
+        "payload": _cut(pretty_json(as_json(entry.payload)) if entry.payload is not None else ""),
         "names": log.overview.names(task_ids=[entry.task_id]) if entry.task_id else {},
         "record_page": _record_page(entry),
         "before": entry.seq - 1 if entry.seq > 1 else None,
@@ -284,12 +284,12 @@ def read_entry(request: SiteRequest) -> PageView:
 
 
 def _call(request: SiteRequest, entry: Entry) -> ShownCall | None:
-    call = call_of(entry)
+    call = parse_call(entry)
     # Only a call with an id can have its result in another entry.
     if call is None or call.is_result or not call.id:
         return call
     near = entries_between(request.log, entry.stream, after=entry.seq, until=entry.seq + _NEAR)
-    return next(call for one, call in paired([entry, *near]) if one.seq == entry.seq)
+    return next(call for one, call in pair_calls([entry, *near]) if one.seq == entry.seq)
 
 
 def _cut(text: str) -> tuple[str, int]:

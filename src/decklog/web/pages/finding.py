@@ -23,8 +23,8 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True)
-class Words:
-    """A parsed search: the words and the filters."""
+class SearchQuery:
+    """A parsed search: its words and filters."""
 
     words: str = ""
     narrowed: dict[str, str] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Words:
         return f"/search?{urlencode({'q': self.with_one(name, value)})}"
 
 
-def words_of(text: str) -> Words:
+def parse_query(text: str) -> SearchQuery:
     """Parse a search text: `lexer kind:tool agent:"dev 1" since:2d`."""
     narrowed: dict[str, str] = {}
 
@@ -47,13 +47,13 @@ def words_of(text: str) -> Words:
         return " "
 
     rest = re.sub(rf'(?<!\S)({"|".join(_NARROWS)}):(?:"([^"]*)"|(\S+))', taken, text)
-    return Words(one_line(rest), {name: value for name, value in narrowed.items() if value})
+    return SearchQuery(one_line(rest), {name: value for name, value in narrowed.items() if value})
 
 
 def search(request: SiteRequest) -> PageView:
     """Load a page of hits, or redirect to the page of an id."""
     text = (request.word("q") or "")[:_LONGEST].strip()
-    typed = words_of(text)
+    typed = parse_query(text)
     place = _place(request.log, text) if text and not request.word("after") else None
     found, is_stopped = None, False
     if typed.words and place is None:
@@ -69,7 +69,7 @@ def search(request: SiteRequest) -> PageView:
     return PageView("search.html", title, shell_line, data, shown, found.next if found else None, "search", to=place)
 
 
-def _found(request: SiteRequest, typed: Words) -> SearchResult:
+def _found(request: SiteRequest, typed: SearchQuery) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = parse_since(typed.narrowed.get("since"), request.log.clock.now(), "q")
     log, going_on = request.log, not request.site.full_searches.is_due()
@@ -78,7 +78,7 @@ def _found(request: SiteRequest, typed: Words) -> SearchResult:
         return log.overview.search(typed.words, **given)
 
 
-def _names(log: Decklog, typed: Words, found: SearchResult | None) -> dict[str, str]:
+def _names(log: Decklog, typed: SearchQuery, found: SearchResult | None) -> dict[str, str]:
     """Return the goals of the runs that the page mentions."""
     facets = found.facets.get("stream", {}) if found else {}
     runs = {*facets, *(hit.stream for hit in found.hits)} if found else set()
@@ -86,7 +86,7 @@ def _names(log: Decklog, typed: Words, found: SearchResult | None) -> dict[str, 
     return log.overview.names(run_ids=[one for one in runs if not one.startswith("@")])
 
 
-def _options(typed: Words) -> list[str]:
+def _options(typed: SearchQuery) -> list[str]:
     return [word for name, value in typed.narrowed.items() for word in (f"--{name}", value)]
 
 
@@ -277,13 +277,13 @@ def palette(request: SiteRequest) -> PageView:
     words = (request.word("q") or "")[:200].lower().split()
     run_id = request.word("on")
     found = [*_here(request, run_id), *_views(request), *_pages(), *_runs(request), *(_tasks(request) if words else ())]
-    rows = _fitting(found, words)
+    rows = _match_rows(found, words)
     shown = {"rows": rows, "text": request.word("q") or ""}
     data = [asdict(row) for row in rows]
     return PageView("work/palette.html", "Go to, or do", command("overview", "search", "WORDS"), data, shown)
 
 
-def _fitting(rows: Iterable[PaletteRow], words: list[str]) -> list[PaletteRow]:
+def _match_rows(rows: Iterable[PaletteRow], words: list[str]) -> list[PaletteRow]:
     """Keep the rows that contain all words, a few of each kind. Rows that start with the first word come first."""
     fitting = [row for row in dict.fromkeys(rows) if all(word in f"{row.kind} {row.label}".lower() for word in words)]
     if words:

@@ -64,7 +64,7 @@ class DependencyGraph:
     critical: list[GraphNode] = field(default_factory=list)
 
 
-def nodes_of(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]], run_id: str) -> list[GraphNode]:
+def build_nodes(tasks: Sequence[Mapping[str, Any]], links: Iterable[tuple[str, str]], run_id: str) -> list[GraphNode]:
     """Build the nodes of a run: one per task, and one for all tasks of a work item."""
     items = {str(task["id"]): item for task in tasks if (item := item_of(task)) is not None}
     groups: dict[str, list[Mapping[str, Any]]] = {}

@@ -84,7 +84,7 @@ def _item(request: SiteRequest, kind: str, item_id: str, page: Any) -> dict[str,
     elif kind == "effect":
         found = _effect(request, item_id, listed)
     else:
-        found = _other(request, listed or _far(request, kind, item_id, page.next))
+        found = _other(request, listed or _find_later(request, kind, item_id, page.next))
     is_open = found["is_open"]
     trust = request.log.trust.status() if is_open else None
     base: dict[str, Any] = {
@@ -143,7 +143,7 @@ def _other(request: SiteRequest, one: Any) -> dict[str, Any]:
     return {"record": one, "title": one.what, "goal": None, "is_open": False, "command": one.command, "lapsed": lapsed}
 
 
-def _far(request: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
+def _find_later(request: SiteRequest, kind: str, item_id: str, after: str | None) -> Any:
     """Find an item on the following pages of the waiting list."""
     while after is not None:
         page = request.log.overview.waiting(limit=200, after=after)
@@ -174,11 +174,11 @@ def decide(request: SiteRequest) -> PageView | str:
     try:
         (_decide_approval if kind == "approval" else _reconcile)(request, item_id)
     except DecklogError as problem:
-        return _again(request, problem)
+        return _show_again(request, problem)
     return f"/inbox/{kind}/{item_id}"
 
 
-def _again(request: SiteRequest, problem: DecklogError) -> PageView:
+def _show_again(request: SiteRequest, problem: DecklogError) -> PageView:
     typed = {name: request.form.get(name, "") for name in TYPED}
     wanted = typed["verdict"] if typed["verdict"] in VERDICTS[request.path["kind"]] else None
     view = item(request, problem=form_error(problem), typed=typed, wanted=wanted)

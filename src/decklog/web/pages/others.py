@@ -11,7 +11,7 @@ import decklog
 from decklog import WorkflowDrawing
 from decklog.core.errors import Denied, TimedOut
 from decklog.transfer.doctor import check_up
-from decklog.web.pages.run_parts import moment_of
+from decklog.web.pages.run_parts import build_moment
 from decklog.web.site import QUERY_SECONDS, PageView, SiteRequest, command
 
 # Compare
@@ -63,7 +63,7 @@ def _names_of_changes(request: SiteRequest, tables: dict[str, list[dict[str, Any
 
 
 def _side(run_view: Any, text: str | None) -> dict[str, Any]:
-    head, totals = moment_of(run_view), run_view.totals
+    head, totals = build_moment(run_view), run_view.totals
     took = ((head.ended_at or head.moment) - head.started_at).total_seconds() / 60
     figures = {
         "entries": head.seq,

@@ -6,9 +6,9 @@ from typing import Any
 
 from decklog.core.errors import NotFound
 from decklog.web.pages import run_parts
-from decklog.web.pages.charts import STEPS, strip_of
-from decklog.web.pages.entries import EntryRow, ShownCall, call_of, entries_between, folded, paired, row_of
-from decklog.web.pages.run_parts import Part, RunMoment, items_of, moment_of, outcome_of
+from decklog.web.pages.charts import STEPS, draw_strip
+from decklog.web.pages.entries import EntryRow, ShownCall, build_row, entries_between, fold_entries, pair_calls, parse_call
+from decklog.web.pages.run_parts import Part, RunMoment, build_moment, items_of, outcome_of
 from decklog.web.site import PageView, SiteRequest, command
 
 _KINDS = {"reasoning": "reasoning", "tools": "tool"}
@@ -32,9 +32,9 @@ def read(request: SiteRequest) -> PageView:
     since = request.number("since") if tab == "lanes" else at
     moments: dict[str, Any] = {"at": None if at is None else str(at), "since": None if since is None else str(since)}
     run_view = request.log.overview.run_view(run_id, **moments, **sizes, **places)
-    head = moment_of(run_view)
+    head = build_moment(run_view)
     data, shown = TABS[tab].read(request, head, run_view)
-    shown |= {"run": head, "tab": tab, "strip": strip_of(run_view.activity), "last_at": head.moment}
+    shown |= {"run": head, "tab": tab, "strip": draw_strip(run_view.activity), "last_at": head.moment}
     counts = request.log.overview.contents(run_id)
     # The shown status may be an open question, which differs from the recorded status.
     shown["recorded"] = counts["status"]
@@ -110,7 +110,7 @@ def rows(request: SiteRequest) -> PageView:
     start = newest - NEWEST if is_far else after
     found = entries_between(request.log, run_id, after=start, until=newest)
     left_out = newest - NEWEST - after if is_far else 0
-    shown = {"entries": folded(found), "left_out": left_out, "after": after, "run_id": run_id}
+    shown = {"entries": fold_entries(found), "left_out": left_out, "after": after, "run_id": run_id}
     return PageView("rows.html", "Entries", command("journal", "tail", run_id), found, shown, decisions=0)
 
 
@@ -121,11 +121,11 @@ def _overview(_: SiteRequest, head: RunMoment, run_view: Any) -> tuple[dict[str,
     # Unfinished tasks that run, wait or are blocked are shown even above the limit.
     urgent = sum(task.state.value in _URGENT for task in tasks)
     shown = tasks[: max(_FIRST_TASKS, min(urgent, _MOST_URGENT))]
-    milestones = [(what, row_of(entry)) for what, entry in run_view.milestones]
+    milestones = [(what, build_row(entry)) for what, entry in run_view.milestones]
     return data, {
         "tasks": shown,
         "more_tasks": max(0, sum(head.tasks.values()) - len(shown)),
-        "entries": folded(data["entries"], run_view.texts),
+        "entries": fold_entries(data["entries"], run_view.texts),
         "items": items,
         "milestones": milestones,
         "outcome": outcome_of(head, tasks, [row for what, row in milestones if what == "failure"], run_view.records["verdicts"]),
@@ -136,7 +136,7 @@ def _overview(_: SiteRequest, head: RunMoment, run_view: Any) -> tuple[dict[str,
 def _journal(_: SiteRequest, head: RunMoment, run_view: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     found = run_view.entries[::-1]
     first, last = (found[0].seq, found[-1].seq) if found else (1, 0)
-    shown = {"entries": folded(found, run_view.texts), "older": first if first > 1 else None}
+    shown = {"entries": fold_entries(found, run_view.texts), "older": first if first > 1 else None}
     return {"entries": found}, {**shown, "is_last": last == head.newest, "last": last}
 
 
@@ -156,15 +156,15 @@ def _of_kind(request: SiteRequest, _: RunMoment, run_view: Any) -> tuple[dict[st
     shown: dict[str, Any] = {"kind": _KINDS[request.path["tab"]], "older": older, "calls": None}
     if request.path["tab"] == "tools":
         shown["calls"] = _calls(found, run_view.texts)
-    rows = [row_of(entry, run_view.texts) for entry in found]
+    rows = [build_row(entry, run_view.texts) for entry in found]
     return {"entries": found}, {**shown, "entries": [(False, rows)] if rows else []}
 
 
 def _calls(entries: list[Any], texts: dict[str, Any]) -> list[tuple[EntryRow, ShownCall | None]]:
     """Return the rows of the tool call table, each with its call; other entries show their text."""
-    calls = {entry.seq: call for entry, call in paired(entries)}
-    results = {entry.seq for entry in entries if (call := call_of(entry)) and call.is_result and entry.seq not in calls}
-    return [(row_of(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
+    calls = {entry.seq: call for entry, call in pair_calls(entries)}
+    results = {entry.seq for entry in entries if (call := parse_call(entry)) and call.is_result and entry.seq not in calls}
+    return [(build_row(entry, texts), calls.get(entry.seq)) for entry in entries if entry.seq not in results]
 
 
 _FIRST_VERDICTS = {"milestones": run_parts.MILESTONES, "records": ["verdicts"]}

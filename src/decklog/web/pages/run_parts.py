@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 from decklog import Run, Status
 from decklog.core.display import counted, dollars
 from decklog.core.errors import Invalid
-from decklog.web.pages.charts import line_of
+from decklog.web.pages.charts import draw_line
 from decklog.web.pages.entries import EntryRow
-from decklog.web.pages.graph import draw_graph, item_of, nodes_of
-from decklog.web.pages.timeline import TaskLabel, gantt_of
+from decklog.web.pages.graph import build_nodes, draw_graph, item_of
+from decklog.web.pages.timeline import TaskLabel, build_gantt
 from decklog.web.rendering import segment
 from decklog.web.site import SiteRequest
 
@@ -67,7 +67,7 @@ class RunMoment:
         return times | {"planned": self.planned}
 
 
-def moment_of(run_view: Any) -> RunMoment:
+def build_moment(run_view: Any) -> RunMoment:
     """Build the head of a run's page from its run view."""
     return _now(run_view.overview) if run_view.is_now else _past(run_view)
 
@@ -215,7 +215,7 @@ MOST_NODES, ZOOMS = 300, (50, 75, 100, 150, 200)
 def lanes(request: SiteRequest, head: RunMoment, run_view: Any) -> Part:
     moment = request.log.clock.now() if head.at is None else head.moment
     window = _time(request, "from"), _time(request, "to")
-    gantt = gantt_of(run_view.lanes, moment, _labels(request, head, run_view.lanes), window)
+    gantt = build_gantt(run_view.lanes, moment, _labels(request, head, run_view.lanes), window)
     return {"lanes": run_view.lanes}, {"gantt": gantt, "is_zoomed": any(window)}
 
 
@@ -242,7 +242,7 @@ def _agent_of(result: str | None) -> str | None:
 
 def graph(request: SiteRequest, head: RunMoment, _: Any) -> Part:
     tasks, links = request.log.overview.graph(head.id, most=MOST_NODES)
-    nodes = nodes_of(tasks, links, head.id)
+    nodes = build_nodes(tasks, links, head.id)
     drawn = draw_graph(nodes)
     zoom = request.number("zoom")
     shown = {"graph": drawn, "zoom": zoom if zoom in ZOOMS else 100, "zooms": ZOOMS, "is_cut": len(tasks) == MOST_NODES}
@@ -277,7 +277,7 @@ def spend(_: SiteRequest, head: RunMoment, run_view: Any) -> Part:
         "budget": budget,
         "older": run_view.older["charges"],
     }
-    return {"spent": spent, "charges": charges}, {**shown, "line": line_of(spent.line, head.seq, head.cost, dollars, ceiling)}
+    return {"spent": spent, "charges": charges}, {**shown, "line": draw_line(spent.line, head.seq, head.cost, dollars, ceiling)}
 
 
 def plan(_: SiteRequest, __: RunMoment, run_view: Any) -> Part:

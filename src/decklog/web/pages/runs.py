@@ -109,7 +109,7 @@ def _command(verb: str, filters: Mapping[str, Any]) -> str:
     return command("overview", verb, *options)
 
 
-def lately(runs: Iterable[Any], now: datetime) -> list[str]:
+def recent_ids(runs: Iterable[Any], now: datetime) -> list[str]:
     """Return the ids of runs with entries in the last hour; the strips of all others are empty."""
     return [run.id for run in runs if run.last_at >= now - timedelta(hours=1)]
 
@@ -129,7 +129,7 @@ def read_now(request: SiteRequest) -> PageView:
     log = request.log
     summary = log.overview.now(limit=MOST_RUNS)
     waiting = summary.waiting[: MOST_WHOLE + 1]
-    recent = _part(lambda: log.overview.recent(lately(summary.runs, summary.at)))
+    recent = _part(lambda: log.overview.recent(recent_ids(summary.runs, summary.at)))
     attention = _part(lambda: [(group, *_about(group)) for group in log.overview.attention()])
     abouts = _part(lambda: log.approvals.abouts([item.id for item in waiting if item.kind.value == "approval"]))
     shown = {

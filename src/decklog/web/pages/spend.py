@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from decklog import SpendKey
 from decklog.core.display import DOLLAR, dollars, revealed
 from decklog.core.errors import Invalid
-from decklog.web.pages.charts import Chart, chart_of
+from decklog.web.pages.charts import Chart, build_chart
 from decklog.web.site import PageView, SiteRequest, command
 
 LONGEST = 400
@@ -78,7 +78,7 @@ class DaySpan:
         return [self.first + number * _DAY for number in range(self.days)]
 
 
-def span_of(since: str | None, until: str | None, days: int, today: date) -> DaySpan:
+def parse_span(since: str | None, until: str | None, days: int, today: date) -> DaySpan:
     """Parse a span from an address: a number of days until today, or the days from one to another."""
     last = _read(until, "until") if until else today
     first = _read(since, "since") if since else last - (days - 1) * _DAY
@@ -141,7 +141,7 @@ def read(request: SiteRequest) -> PageView:
     days = request.number("days") or (0 if since or until else 30)
     if (days and days not in SPANS) or by not in KEYS:
         raise Invalid(f"days is one of {', '.join(map(str, SPANS))}, and by one of {', '.join(KEYS)}", field="days")
-    span = span_of(since, until, days or 1, now.date())
+    span = parse_span(since, until, days or 1, now.date())
     first, last = _midnight(span.first), _midnight(span.last)
     money = request.log.overview.money(since=first, until=last, by=SpendKey(by), limit=ROWS)
     chart = _chart(money)
@@ -254,7 +254,7 @@ def _drawn(since: str, until: str, spent: tuple[tuple[str, str, int], ...], ceil
     for kind, day, cost in spent:
         days_of = values.setdefault(revealed(kind), {})
         days_of[day] = days_of.get(day, 0) + cost
-    return chart_of(days, values, dollars, ceiling=ceiling)
+    return build_chart(days, values, dollars, ceiling=ceiling)
 
 
 def _day_budget(money: Any) -> Any:

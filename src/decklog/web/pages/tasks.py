@@ -6,7 +6,7 @@ from typing import Any
 from decklog import TaskState
 from decklog.core.errors import DecklogError, Denied, Invalid
 from decklog.web.forms import Paused, form_error, reason_of, signature_of, signed
-from decklog.web.pages.entries import folded
+from decklog.web.pages.entries import fold_entries
 from decklog.web.site import PageView, SiteRequest, command, http_status
 
 PAGE, ENTRIES = 50, 40
@@ -46,7 +46,7 @@ def one(request: SiteRequest) -> PageView:
         "word": log.overview.words(task_ids=[task_id])["tasks"][task_id],
         "why": found["why"],
         "names": log.overview.names(run_ids=[found["task"]["run_id"]]),
-        "entries": folded(entries[::-1]),
+        "entries": fold_entries(entries[::-1]),
         "more": entries.next,
     }
     title = f"{found['task']['title']} · Task"

@@ -87,7 +87,7 @@ class TaskLabel:
     is_stalled: bool = False
 
 
-def gantt_of(
+def build_gantt(
     lanes: dict[str, Any], moment: datetime, labels: Mapping[str, TaskLabel] | None = None, window: Window = (None, None)
 ) -> Gantt:
     """Build the timeline of attempts. Unfinished attempts extend to `moment`.
@@ -95,7 +95,7 @@ def gantt_of(
     `labels` has the work items and agents of tasks. With a window, only attempts inside it are drawn, clipped to it.
     """
     found = [(one, began := from_text(one["started_at"]), _end(one, began, moment)) for one in lanes["attempts"]]
-    attempts = [clipped for one in found if (clipped := _clipped(one, window)) is not None]
+    attempts = [clipped for one in found if (clipped := _clip(one, window)) is not None]
     if not attempts:
         return Gantt([], [], [], None, None, lanes["left_out"])
     pieces = _pieces([(began, ended) for _, began, ended in attempts])
@@ -106,20 +106,20 @@ def gantt_of(
     drawn = [_lane(task_id, of_task, pieces, known.get(task_id, TaskLabel())) for task_id, of_task in by_task.items()]
     folds = [(round(x + width / 2, 2), span(ended - began)) for began, ended, x, width, is_folded in pieces if is_folded]
     first, last = pieces[0][0], pieces[-1][1]
-    return Gantt(_together(drawn), folds, _ticks(pieces), first, last, lanes["left_out"], _scale(pieces))
+    return Gantt(_group_lanes(drawn), folds, _ticks(pieces), first, last, lanes["left_out"], _scale(pieces))
 
 
 Attempt = tuple[Any, datetime, datetime]
 
 
-def _clipped(attempt: Attempt, window: Window) -> Attempt | None:
+def _clip(attempt: Attempt, window: Window) -> Attempt | None:
     one, began, ended = attempt
     since, until = window
     began, ended = max(began, since or began), min(ended, until or ended)
     return (one, began, ended) if began <= ended else None
 
 
-def _together(lanes: Sequence[TimelineLane]) -> list[TimelineLane]:
+def _group_lanes(lanes: Sequence[TimelineLane]) -> list[TimelineLane]:
     """Group the lanes of an item at the position of its first lane."""
     order: dict[str, int] = {}
     for number, lane in enumerate(lanes):
@@ -175,7 +175,7 @@ def _ticks(pieces: list[Piece]) -> list[TimeTick]:
     if len(times) < _LEAST_TICKS:
         starts = [piece[0] for piece in worked]
         times = sorted({*times, *starts[: MOST_TICKS - len(times)]})
-    times = _apart(times, pieces)
+    times = _drop_overlapping(times, pieces)
     lasted, days = pieces[-1][1] - pieces[0][0], {at.date() for at in times}
     ticks, day = list[TimeTick](), None if len(days) > 1 else times[0].date()
     for at in times:
@@ -197,7 +197,7 @@ def _multiples(piece: Piece, step: int) -> range:
     return range(ceil(piece[0].timestamp() / step) * step, int(piece[1].timestamp()) + 1, step)
 
 
-def _apart(times: list[datetime], pieces: list[Piece]) -> list[datetime]:
+def _drop_overlapping(times: list[datetime], pieces: list[Piece]) -> list[datetime]:
     """Drop times whose labels would overlap."""
     kept: list[datetime] = []
     for at in times:

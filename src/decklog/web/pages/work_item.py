@@ -14,7 +14,7 @@ from decklog.core.errors import DecklogError, NotFound
 from decklog.web import item_actions as acts
 from decklog.web.actions import REQUEUE_TASK
 from decklog.web.forms import Offer, token_of
-from decklog.web.pages.entries import row_of
+from decklog.web.pages.entries import build_row
 from decklog.web.pages.run_parts import STAGES, items_of
 from decklog.web.rendering import segment
 from decklog.web.site import PageView, SiteRequest, command, is_lapsed, public_error
@@ -60,7 +60,7 @@ class DiffView:
         yield from zip_longest(gone, come)
 
 
-def view_of(patch: str) -> DiffView:
+def build_diff_view(patch: str) -> DiffView:
     """Build the view of a patch."""
     is_cut = len(patch) > MOST_CHARACTERS
     found = parse_files(patch[: patch.rfind("\n", 0, MOST_CHARACTERS)] if is_cut else patch)
@@ -101,7 +101,7 @@ def read(request: SiteRequest) -> PageView:
         "stage_names": STAGES,
         "stalled": lapsed,
         "cost": item_cost(log, run_id, tasks),
-        "steps": [(False, [row_of(entry) for entry in reversed(steps)])] if steps else [],
+        "steps": [(False, [build_row(entry) for entry in reversed(steps)])] if steps else [],
         "messages": messages,
         "questions": [one for one in log.approvals.find(run_id, state="open", limit=_MOST_OPEN) if one.task_id in tasks],
         "offers": [] if request.site.is_read_only else [*map(_requeue, lapsed), *acts.offers(item)],
@@ -177,7 +177,7 @@ def _item_change(request: SiteRequest, item: Item, messages: list[Any], tokens: 
         address = f"{segment(acts.page_of(item))}?" + (f"view={SPLIT}&" if request.word("view") == SPLIT else "")
         on = _place(request.word("on"), ":")
         commenting = Commenting(acts.subject_of(item), tokens[acts.COMMENT], address, _unanswered(messages), on)
-    return ShownChange(change, view_of(patch), commenting=commenting)
+    return ShownChange(change, build_diff_view(patch), commenting=commenting)
 
 
 def _place(text: str | None, mark: str) -> Place | None:
@@ -200,7 +200,7 @@ def _run_change(request: SiteRequest, run: Any) -> ShownChange:
     try:
         context = acts.context_of(request, run.id)
         change = ItemChange(first_commit(run), context.target_commit())
-        return ShownChange(change, view_of(write_patch(context, change)))
+        return ShownChange(change, build_diff_view(write_patch(context, change)))
     except (DecklogError, OSError) as problem:
         return ShownChange(problem=_visible_error(problem))
 
