@@ -234,9 +234,8 @@ def test_a_rewritten_history_is_no_change(attempt: Attempt) -> None:
     git(attempt.tree, "branch", "-q", "-M", "fresh", workspaces.BRANCH)
     tip = attempt.keep().tip
     assert tip is not None
-    assert [one.signature for one in changes.find_faults(attempt.repository, attempt.start, attempt.start, tip, [])] == [
-        "history"
-    ]
+    faults = changes.find_faults(attempt.repository, attempt.start, attempt.start, tip, [])
+    assert [one.signature for one in faults] == ["history"]
 
 
 def test_a_place_that_was_half_made_is_made_anew(repository: Repository) -> None:

@@ -295,7 +295,7 @@ REFUSED: dict[str, tuple[str, str]] = {
     "no toml": ("[run\n", "is not TOML"),
     "report": (
         '[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = ["t"]\nreport = "junit"\n',
-        r"no \{report\} in its command",
+        r"the command of check t needs \{report\}",
     ),
     "twice": ('[agents.a]\ncommand = ["a"]\n' + '[[checks]]\nname = "t"\ncommand = ["t"]\n' * 2, "the same name"),
     "command": ('[agents.a]\ncommand = ["a"]\n[[checks]]\nname = "t"\ncommand = "t"\n', "command has to be a list"),

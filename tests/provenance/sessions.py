@@ -83,9 +83,8 @@ def attribute_blob(repo: GitRepository, log: Decklog, blob: str, path: str, comm
     if commit is not None:
         blamed = attribution.blamed(commit, path)
         attribution.prefetch((one.commit, one.path) for one in blamed.values())
-        return group_ranges(
-            {line: attribution.find_in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()}
-        )
+        origins = {line: attribution.find_in_commit(one.commit, one.path, one.line, one.text) for line, one in blamed.items()}
+        return group_ranges(origins)
     head = repo.resolve("HEAD^{commit}")
     lines = range(1, len(repo.lines_of([blob])[blob]) + 1)
     return group_ranges({line: attribution.find_in_worktree(blob, path, head, line) for line in lines})

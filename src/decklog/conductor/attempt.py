@@ -209,8 +209,8 @@ class WorkAttempt:
         argv, readable = agent.arguments(values, is_sandboxed=is_sandboxed), READABLE
         if agent.takes_messages:
             answers = answers_folder(self._folder)
-            argv = client_command(agent, argv, self._brief_file, answers, is_sandboxed=is_sandboxed)
             readable = (*READABLE, str(answers))
+            argv = client_command(agent, argv, self._brief_file, answers, is_sandboxed=is_sandboxed)
         return agent_command(
             agent,
             argv,

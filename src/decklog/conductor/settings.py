@@ -207,9 +207,7 @@ def define_check(table: Mapping[str, Any]) -> Check:
     if check.report not in REPORTS:
         raise Invalid(f"check {name}: report is {check.report!r}", hint=f"Use one of {', '.join(REPORTS)}.", field="report")
     if check.report == "junit" and not any("{report}" in word for word in check.command):
-        raise Invalid(
-            f"check {name} has a report, but no {{report}} in its command", hint='"--junitxml={report}"', field="command"
-        )
+        raise Invalid(f"the command of check {name} needs {{report}}", hint='"--junitxml={report}"', field="command")
     return check
 
 

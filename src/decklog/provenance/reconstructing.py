@@ -189,7 +189,7 @@ _State = tuple[bytes, bytes]
 
 
 @dataclass
-class _RepositoryState:
+class _RepoState:
     """A repository of imported sessions, with its commits and the contents that sessions may have left."""
 
     repo: GitRepository
@@ -203,7 +203,7 @@ class Reconstruction:
 
     def __init__(self, log: Decklog) -> None:
         self._log = log
-        self._places: dict[str, _RepositoryState | None] = {}
+        self._places: dict[str, _RepoState | None] = {}
         self._kept: defaultdict[str, list[dict[str, Any]]] = defaultdict(list)
         self.count = 0
         # Errors of git, by repository or call.
@@ -231,7 +231,7 @@ class Reconstruction:
                 self.problems.append(f"objects of {session} are not kept: {problem}")
         self._kept.clear()
 
-    def _place(self, folder: str) -> _RepositoryState | None:
+    def _place(self, folder: str) -> _RepoState | None:
         repo = GitRepository.find(folder)
         if repo is None:
             return None
@@ -239,12 +239,12 @@ class Reconstruction:
             self._places[repo.top] = None
             try:
                 if _is_captured(repo):
-                    self._places[repo.top] = _RepositoryState(repo, CommittedContents.read(repo))
+                    self._places[repo.top] = _RepoState(repo, CommittedContents.read(repo))
             except GitFailed as problem:
                 self.problems.append(f"no edits in {repo.top} were reconstructed: {problem}")
         return self._places[repo.top]
 
-    def _take(self, place: _RepositoryState, call: EditCall) -> None:
+    def _take(self, place: _RepoState, call: EditCall) -> None:
         for edit in _file_edits(call):
             path = place.repo.relative(os.path.join(call.folder, edit.path))
             former = place.repo.relative(os.path.join(call.folder, edit.former)) if edit.former else None
@@ -259,7 +259,7 @@ class Reconstruction:
             place.states[call.session, path] = self._record_committed(place, call, (path, former), states)
 
     def _record_committed(
-        self, place: _RepositoryState, call: EditCall, paths: tuple[str, str | None], states: list[_State]
+        self, place: _RepoState, call: EditCall, paths: tuple[str, str | None], states: list[_State]
     ) -> list[_State]:
         """Record the first state whose content is committed. Return the states that the session may have left."""
         at = int(call.at.timestamp())
@@ -273,7 +273,7 @@ class Reconstruction:
             return [(after, after)]
         return states[:_MOST_STATES]
 
-    def _record(self, place: _RepositoryState, call: EditCall, paths: tuple[str, str | None], state: _State) -> None:
+    def _record(self, place: _RepoState, call: EditCall, paths: tuple[str, str | None], state: _State) -> None:
         (path, former), (start, after) = paths, state
         repo = place.repo
         new = _blob_name(repo, after)
@@ -304,7 +304,7 @@ class Reconstruction:
         self._kept[call.session].append({"top": repo.top, "edits": [{"old": old, "new": new}]})
 
 
-def _find_starts(place: _RepositoryState, session: str, path: str, edit: _FileEdit, at: int) -> list[_State]:
+def _find_starts(place: _RepoState, session: str, path: str, edit: _FileEdit, at: int) -> list[_State]:
     """Return the contents that an edit may have been applied to, each with the session's first content."""
     known = place.states.get((session, path), [])
     if edit.original is not None:
@@ -314,7 +314,7 @@ def _find_starts(place: _RepositoryState, session: str, path: str, edit: _FileEd
     return [*known, *((text, text) for text in texts)]
 
 
-def _text(place: _RepositoryState, blob: str) -> bytes:
+def _text(place: _RepoState, blob: str) -> bytes:
     if blob not in place.texts:
         if len(place.texts) >= _MOST_TEXTS:
             place.texts.clear()

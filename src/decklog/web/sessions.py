@@ -124,9 +124,8 @@ class BrowserSessions:
         """Start a session for an authenticated browser. `agent` is its User-Agent."""
         with self._gate:
             now, at = self._seconds(), self._now()
-            session = BrowserSession(
-                secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, describe_browser(agent), uid=uid
-            )
+            browser = describe_browser(agent)
+            session = BrowserSession(secrets.token_urlsafe(32), now + SESSION_SECONDS, at, at, how, browser, uid=uid)
             known = sorted(self._sessions.values(), key=lambda one: one.ends)
             for oldest in known[: max(0, len(known) + 1 - MOST_SESSIONS)]:
                 del self._sessions[oldest.id]

@@ -162,10 +162,9 @@ def _parse_file(lines: list[str]) -> ChangedFile:
 
 
 def _parse_path(head: list[str]) -> str:
-    names = {
-        sign: _unquote(line[len(sign) :]) for line in head for sign in ("+++ ", "--- ", "rename to ") if line.startswith(sign)
-    }
-    for sign in ("+++ ", "rename to ", "--- "):
+    signs = ("+++ ", "rename to ", "--- ")
+    names = {sign: _unquote(line[len(sign) :]) for line in head for sign in signs if line.startswith(sign)}
+    for sign in signs:
         if names.get(sign, "/dev/null") != "/dev/null":
             return names[sign].removeprefix("a/") if sign == "--- " else names[sign]
     # Binary files and mode changes have no such lines: both names of the first line are the same.
