@@ -237,5 +237,5 @@ def _nobody_acts_after_a_test() -> Iterator[None]:
     from decklog.journal import attribution
     from decklog.records.operations import lease
 
-    state = attribution.acting.get(), attribution.proving.get(), lease.get()
+    state = attribution.acting.get(), attribution.owner_act.get(), lease.get()
     assert state == (None, None, None), state

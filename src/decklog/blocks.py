@@ -46,12 +46,12 @@ class Blocks:
 
         given: dict[str, Any] = {"agent": agent, "agent_id": agent_id, "group_id": group_id, "task_id": task_id}
         given["iteration"] = iteration
-        who = {name: value for name, value in given.items() if value is not None}
+        actor = {name: value for name, value in given.items() if value is not None}
         outer = attribution.acting.get() or {}
-        layer = attribution.ContextLayer(who)
+        layer = attribution.ContextLayer(actor)
         if fence is not None:
-            task = who.get("task_id", outer.get("task_id"))
-            layer = attribution.ContextLayer(who, check=self._held(task, fence), holds=(str(task), fence))
+            task = actor.get("task_id", outer.get("task_id"))
+            layer = attribution.ContextLayer(actor, check=self._held(task, fence), held_task=(str(task), fence))
         attribution.enter(layer)
         try:
             yield
@@ -59,11 +59,11 @@ class Blocks:
             attribution.leave(layer)
 
     def _held(self, task_id: str | None, fence: int) -> "Callable[[Database], None]":
-        from decklog.stores.tasks.claim import lease_check
+        from decklog.stores.tasks.claim import build_lease_check
 
         if task_id is None:
             raise Invalid("a fence needs the task that it belongs to", field="task_id")
-        return lease_check(task_id, fence)
+        return build_lease_check(task_id, fence)
 
     @contextmanager
     def proving(

@@ -109,7 +109,7 @@ def test_every_store_is_created_once() -> None:
 
 
 def test_fork_waits_for_locks_of_other_threads_without_deadlock() -> None:
-    other, one = forks.lock(), forks.lock()
+    other, one = forks.create_lock(), forks.create_lock()
     is_held, goes_on = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -152,7 +152,7 @@ def test_child_creates_ids_while_threads_of_its_parent_do() -> None:
 
 def test_unused_lock_is_forgotten() -> None:
     before = len(forks._locks)
-    lock = forks.lock()
+    lock = forks.create_lock()
     assert len(forks._locks) == before + 1
     del lock
     assert len(forks._locks) == before

@@ -89,12 +89,12 @@ def test_lookalikes_of_ids_are_scanned(log: Decklog, run_id: str) -> None:
 )
 def test_the_ids_that_programs_give_their_calls_are_no_secrets(call_id: str) -> None:
     assert Values().text("key", call_id) == (call_id, False)
-    assert Values().json("payload", {"call": call_id})[1] is False
+    assert Values().bind_json("payload", {"call": call_id})[1] is False
 
 
 def test_value_like_an_id_below_a_secret_key_is_redacted() -> None:
     payload = {"password": "msg_" + "aK7" * 8, "call": "toolu_" + "01Ab" * 6}
-    text, changed = Values().json("payload", payload)
+    text, changed = Values().bind_json("payload", payload)
     assert changed
     assert payload["password"] not in text
     assert payload["call"] in text
@@ -102,9 +102,9 @@ def test_value_like_an_id_below_a_secret_key_is_redacted() -> None:
 
 def test_secret_bound_twice_is_redacted_twice() -> None:
     values, text = Values(), "the token is " + "ghp_" + "a1B2c3" * 6
-    first = values.text("body", text)
-    assert values.text("body", text) == first == (scan(text)[0], True)
-    assert values.text("body", "another one") == ("another one", False)
+    first = values.bind_text("body", text)
+    assert values.bind_text("body", text) == first == (scan(text)[0], True)
+    assert values.bind_text("body", "another one") == ("another one", False)
     assert values.bind({"body": text}) == ({"body": first[0]}, True)
 
 
@@ -112,12 +112,12 @@ def test_batch_of_texts_is_redacted_like_single_texts() -> None:
     values, filler = Values(4096), "plain words " * 30
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
     bodies = [filler, filler + secret, filler + "\x00", filler + "\ud800", filler * 20]
-    with values.scanned_together([{"body": body} for body in bodies]):
-        assert values.text("body", filler) == (filler, False)
-        assert values.text("body", filler + secret) == (filler + "[redacted:github-token]", True)
+    with values.scan_batch([{"body": body} for body in bodies]):
+        assert values.bind_text("body", filler) == (filler, False)
+        assert values.bind_text("body", filler + secret) == (filler + "[redacted:github-token]", True)
         for refused in (filler + "\x00", filler + "\ud800", filler * 20):
             with pytest.raises(Invalid):
-                values.text("body", refused)
+                values.bind_text("body", refused)
 
 
 def test_batch_of_json_values_is_redacted_like_single_values() -> None:
@@ -130,23 +130,23 @@ def test_batch_of_json_values_is_redacted_like_single_values() -> None:
         {"said": "a zero \x00 sign"},
         ["half a pair \ud800"],
     ]
-    with values.scanned_together([{"payload": value} for value in payloads]):
+    with values.scan_batch([{"payload": value} for value in payloads]):
         for value in payloads[:4]:
-            assert values.json("payload", value) == Values().json("payload", value)
+            assert values.bind_json("payload", value) == Values().bind_json("payload", value)
         for refused in payloads[4:]:
             with pytest.raises(Invalid):
-                values.json("payload", refused)
+                values.bind_json("payload", refused)
         # What is known to be clean is that value, not another one in its place.
-        assert values.json("payload", {"call": secret})[1]
+        assert values.bind_json("payload", {"call": secret})[1]
 
 
 def test_changed_json_value_is_scanned_again() -> None:
     values, payload, other = Values(), {"said": "plain"}, {"said": "plain too"}
     secret = "ghp_" + "aB3dE5fG7hI9kL1mN2oP4qR6sT8uV0wX2yZ4"
-    with pytest.raises(RuntimeError), values.scanned_together([{"payload": payload}, {"payload": other}]):
-        assert values.json("payload", payload) == ('{"said":"plain"}', False)
+    with pytest.raises(RuntimeError), values.scan_batch([{"payload": payload}, {"payload": other}]):
+        assert values.bind_json("payload", payload) == ('{"said":"plain"}', False)
         payload["said"] = secret
-        assert values.json("payload", payload)[1]
+        assert values.bind_json("payload", payload)[1]
         raise RuntimeError
     other["said"] = secret
-    assert values.json("payload", other)[1]
+    assert values.bind_json("payload", other)[1]

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.core.errors import Busy
-from decklog.db.callers import acting_for
+from decklog.db.callers import act_for
 
 pytestmark = pytest.mark.anyio
 
@@ -93,7 +93,7 @@ def test_thread_acting_for_a_task_is_inside_its_transaction(log: Decklog, run_id
 
     def acting(act: Callable[[], Any]) -> None:
         def run() -> None:
-            with acting_for(task):
+            with act_for(task):
                 act()
 
         thread = Thread(target=run)

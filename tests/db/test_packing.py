@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Damaged, Decklog
-from decklog.db.packing import beginning, packed, unpacked
+from decklog.db.packing import compress_bytes, decompress_bytes, decompress_start
 from decklog.transfer.move import Move
 from tests.every import every
 
@@ -27,17 +27,17 @@ def stored(log: Decklog, digest: str | None) -> tuple[int, int]:
 def test_packed_values_are_unpacked(size: int) -> None:
     noise = random.Random(size).randbytes(size)
     for content in (b"a" * size, noise, OUTPUT.encode()[:size], noise[: size // 2] + b"a" * (size - size // 2)):
-        assert unpacked(packed(content), len(content)) == content
-    assert packed(noise) is noise, "what does not get shorter by a fifth is kept as it is"
+        assert decompress_bytes(compress_bytes(content), len(content)) == content
+    assert compress_bytes(noise) is noise, "what does not get shorter by a fifth is kept as it is"
 
 
 def test_damaged_packed_value_is_returned_unchanged() -> None:
     content = OUTPUT.encode()
-    short = packed(content)
+    short = compress_bytes(content)
     for damaged in (short[:-1], short + b"\0", short[:100] + b"\0" + short[101:], b"", b"plain"):
-        assert unpacked(damaged, len(content)) == damaged
-    assert unpacked(short, len(content) - 1) == short, "a length that is too small fills no memory"
-    assert beginning(short, 20) == content[:20]
+        assert decompress_bytes(damaged, len(content)) == damaged
+    assert decompress_bytes(short, len(content) - 1) == short, "a length that is too small fills no memory"
+    assert decompress_start(short, 20) == content[:20]
 
 
 def test_a_long_output_is_kept_at_a_third_of_its_length_at_most(log: Decklog, run_id: str) -> None:

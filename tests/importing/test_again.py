@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.importing.report import Outcome
-from decklog.journal.entry import COLUMNS_KEPT
+from decklog.journal.entry import IMPORTED_COLUMNS
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from decklog.transfer.prune import Prune
 from tests.conftest import on_both
@@ -70,7 +70,7 @@ def test_a_row_that_says_something_else_now_is_found_among_many_that_do_not(log:
     again = _taken(log, path)
 
     assert again[Outcome.CHANGED] == 3
-    assert len(log.journal.find(subtype=COLUMNS_KEPT, limit=100)) >= 3
+    assert len(log.journal.find(subtype=IMPORTED_COLUMNS, limit=100)) >= 3
     assert _taken(log, path)[Outcome.ALREADY] == again["read"]
 
 

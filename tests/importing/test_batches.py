@@ -10,7 +10,7 @@ import pytest
 from decklog import Decklog
 from decklog.importing import writer
 from decklog.importing.report import Outcome
-from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.journal.entry import IMPORTED_COLUMNS, IMPORTED_ROW
 from decklog.plugins.importers.bazinga.importer import BazingaImport
 from tests.conftest import on_both
 from tests.plugins.importers.bazinga.bazinga_files import ROWS, build
@@ -69,7 +69,7 @@ def test_rows_that_cannot_be_taken_are_kept_among_many_that_can(log: Decklog, tm
     assert report.tables["orchestration_logs"][Outcome.KEPT] == 4
     assert report.tables["task_groups"][Outcome.KEPT] == 2
     assert len([note for note in report.notes if "session gone is not in the file" in note]) == 6
-    kept = log.journal.find("@desk", subtype=ROW_KEPT, oldest_first=True, limit=100)
+    kept = log.journal.find("@desk", subtype=IMPORTED_ROW, oldest_first=True, limit=100)
     assert [entry.payload["row"]["content"] for entry in kept if entry.payload["table"] == "orchestration_logs"] == [
         "line 0",
         "line 777",
@@ -102,7 +102,9 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
 
     BazingaImport(log, str(tmp_path / "in.db")).run()
 
-    beside = [entry for entry in log.journal.find(subtype=COLUMNS_KEPT, limit=100) if "event_payload" in entry.payload["columns"]]
+    beside = [
+        entry for entry in log.journal.find(subtype=IMPORTED_COLUMNS, limit=100) if "event_payload" in entry.payload["columns"]
+    ]
     assert len(beside) == 30
     entries = {entry.id: entry for stream in ("bazinga_1", "bazinga_2") for entry in log.journal.tail(stream, follow=False)}
     assert all(entries[entry.payload["made"]].key.endswith(f":{entry.payload['id']}") for entry in beside)

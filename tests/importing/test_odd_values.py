@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.importing.row import plain
-from decklog.journal.entry import COLUMNS_KEPT
+from decklog.journal.entry import IMPORTED_COLUMNS
 from decklog.plugins.importers.beads import BeadsImport
 from decklog.plugins.importers.github import GithubImport
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
@@ -34,7 +34,7 @@ def _beads(path: Path, odd: str) -> claims.Take:
 
 
 def _left(log: Decklog) -> dict[str, Any]:
-    kept = log.journal.find("taken", subtype=COLUMNS_KEPT, limit=9)
+    kept = log.journal.find("taken", subtype=IMPORTED_COLUMNS, limit=9)
     return {name: value for entry in kept for name, value in entry.payload["columns"].items()}
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from decklog import ApprovalState, BudgetScope, Decklog, EntryKind, ManualClock, TaskState
 from decklog.core.errors import Denied
-from decklog.records.operations import of_an_agent
+from decklog.records.operations import is_agent_call
 from tests.conftest import on_both
 from tests.mcp.conftest import Agent
 from tests.registry import operations
@@ -271,13 +271,13 @@ def test_deep_json_is_refused_or_kept(log: Decklog, run_id: str, agent: Agents) 
 def test_tools_can_not_call_verbs_of_the_owner(log: Decklog, run_id: str, agent: Agents) -> None:
     task = log.tasks.add(run_id, "one")
     approval = log.approvals.ask(run_id, "May I?", by="x", about="that")
-    token = of_an_agent.set(True)
+    token = is_agent_call.set(True)
     try:
         for store, operation in operations():
             if operation.owner_only:
                 with pytest.raises(Denied, match="is for the owner"):
                     getattr(getattr(log, store), operation.name)()
     finally:
-        of_an_agent.reset(token)
+        is_agent_call.reset(token)
     assert log.approvals.get(approval.id).state is ApprovalState.OPEN
     assert log.tasks.get(task.id).state is TaskState.PENDING

@@ -9,7 +9,7 @@ import pytest
 from decklog import Decklog, ManualClock
 from decklog.core.errors import OutcomeUnknown
 from decklog.db.search.marks import STREAMS_BETWEEN_STEPS
-from decklog.journal.rows import number_of
+from decklog.journal.rows import find_stream_number
 from decklog.mcp.token import find_token
 from tests.conftest import on_both
 from tests.web.client import NAMES, Browser, make_browser
@@ -67,7 +67,7 @@ def test_metrics_show_calls_errors_leases_and_the_index(browser: Browser, log: D
     log.tasks.add("run_1", "first")
     log.tasks.claim("run_1", worker="dev-1", lease_seconds=60)
     clock.advance(minutes=2)
-    number = log.db.read(lambda: number_of(log.db, "run_1"))
+    number = log.db.read(lambda: find_stream_number(log.db, "run_1"))
     assert number is not None
     # The start of every fourth stream indexes it in the background. The next one is not indexed.
     run_id = "run_1" if number % STREAMS_BETWEEN_STEPS else log.runs.start("y").id

@@ -9,7 +9,7 @@ from decklog.core.errors import Conflict, Invalid, ReadOnly, Unavailable
 from decklog.core.processes import Identity
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.runs.run import Run, RunStatus
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def close_interrupted(log: Decklog, *, most: int | None = None, quiet_seconds: f
     active runs. `quiet_seconds` skips runs with recent entries, whose end may be pending.
     """
     closed = []
-    for run in [*islice(every_page(log.runs.find, status=RunStatus.ACTIVE), most)]:
+    for run in [*islice(find_all(log.runs.find, status=RunStatus.ACTIVE), most)]:
         if not _is_left(run):
             continue
         newest = log.journal.find(run.id, limit=1)
@@ -69,7 +69,7 @@ def _is_left(run: Run) -> bool:
 def close_open(log: Decklog, run_id: str) -> None:
     """Close every open call and step of a run as interrupted, innermost first."""
     closed_parts: set[str] = set()
-    for entry in every_page(log.journal.find, run_id):
+    for entry in find_all(log.journal.find, run_id):
         payload: Any = entry.payload if isinstance(entry.payload, dict) else {}
         for begun, (ended, name, kind) in _ENDS.items():
             part = payload.get(name)

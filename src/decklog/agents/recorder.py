@@ -33,7 +33,7 @@ from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.new_entry import prepare_entry
 from decklog.journal.rows import COLUMNS
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.records.values import Values
 from decklog.redaction import redact
 from decklog.stores.money.bulk import Bulk, BulkItem
@@ -60,7 +60,7 @@ def _find_newest_connection(log: Decklog, run_id: str) -> str | None:
 def _find_charged_turns(log: Decklog, run_id: str) -> list[tuple[datetime, datetime]]:
     """Return the time ranges of turns that were charged as a whole, each from prompt to charge."""
     found = []
-    for charge in every_page(log.ledger.find, run_id, call_site=TURN):
+    for charge in find_all(log.ledger.find, run_id, call_site=TURN):
         end = charge.occurred_at
         prompts = log.journal.find(run_id, kind=EntryKind.INTERACTION, subtype="prompt", until=end, limit=_ENTRY_LIMIT)
         starts = (entry.at for entry in prompts if "way" in dict_of(entry.payload))
@@ -173,7 +173,7 @@ class Recorder:
 
     def _redact(self, queued: list[dict[str, Any]], values: Values) -> list[BulkItem]:
         """Redact entries and count their secrets; a charge has no text."""
-        with values.scanned_together(queued):
+        with values.scan_batch(queued):
             items: list[BulkItem] = [one if "model" in one else prepare_entry(values, one) for one in queued]
         for columns in items:
             if isinstance(columns, tuple) and columns[_REDACTED]:

@@ -20,7 +20,7 @@ from decklog.core.display import dollars, one_line, shorten
 from decklog.core.errors import Invalid, NotFound
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 
 _HITS = 200
 # Minimum length of a shortened id; longer if ids would be ambiguous.
@@ -129,7 +129,7 @@ def _charges_of_session(log: Decklog, session: str) -> Iterator[int | None]:
 
 
 def _recorded(log: Decklog) -> Iterator[SessionSummary]:
-    for run in every_page(log.runs.find):
+    for run in find_all(log.runs.find):
         if is_session(run.metadata) and run.parent_run_id is None:
             yield SessionSummary(
                 session=str(run.metadata["session"]),
@@ -148,7 +148,7 @@ def _recorded(log: Decklog) -> Iterator[SessionSummary]:
 def _started(log: Decklog) -> Iterator[SessionSummary]:
     """Yield the sessions that runs started, by their first entries."""
     seen: set[tuple[str, str]] = set()
-    for entry in every_page(log.journal.find, kind=EntryKind.EVENT, subtype=STARTED):
+    for entry in find_all(log.journal.find, kind=EntryKind.EVENT, subtype=STARTED):
         facts = dict_of(entry.payload)
         session = facts.get("session")
         if isinstance(session, str) and (entry.stream, session) not in seen:
@@ -255,7 +255,7 @@ def _of_started(log: Decklog, session: SessionSummary) -> Iterator[Entry]:
 
 
 def _pages(log: Decklog, run_id: str, **wanted: Any) -> Iterator[Entry]:
-    entries = every_page(log.journal.find, run_id, oldest_first=True, **wanted)
+    entries = find_all(log.journal.find, run_id, oldest_first=True, **wanted)
     return (entry for entry in entries if entry.kind is not EntryKind.CHANGE)
 
 

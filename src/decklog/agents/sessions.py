@@ -13,7 +13,7 @@ from decklog.agents.entries import session_run_id
 from decklog.agents.texts import storable
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 
@@ -24,7 +24,7 @@ def is_session(metadata: Mapping[str, object]) -> bool:
 
 def planned_runs(log: Decklog, status: RunStatus, most: int) -> list[Run]:
     """Return the newest runs of a status that are not recorded sessions."""
-    runs = (run for run in every_page(log.runs.find, status=status) if not is_session(run.metadata))
+    runs = (run for run in find_all(log.runs.find, status=status) if not is_session(run.metadata))
     return list(islice(runs, most))
 
 

@@ -136,11 +136,11 @@ class AsyncJournal:
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Entry]:
-        """List entries, newest first; `after` is the cursor that the page before gave."""
+        """List entries, newest first; `after` is the cursor of the previous page."""
     async def search(self, words: str, *, stream: str | None = ..., limit: int = ..., after: str | None = ...) -> Page[Entry]:
-        """Find entries whose text has all the words, newest first; `word*` matches a beginning."""
+        """Find entries whose text has all the words, newest first; `word*` matches a prefix."""
     async def index(self) -> dict[str, int]:
-        """Index all entries for search, in small steps that writers hardly notice."""
+        """Index all entries for search, in small steps that barely delay writers."""
     def tail(
         self, stream: str | None = ..., *, after: int | None = ..., follow: bool = ..., timeout_seconds: float | None = ...
     ) -> AsyncIterator[Entry]:
@@ -152,7 +152,7 @@ class AsyncJournal:
     async def since(self, cursor: str, *, going_on: bool = ...) -> StreamChanges:
         """Return the streams with entries after a cursor, the range of their numbers, and the next cursor."""
     async def history(self, table: str, record_id: str, *, limit: int = ..., after: str | None = ...) -> Page[Entry]:
-        """List what a record became, change by change, oldest first."""
+        """List the changes of a record, oldest first."""
     @overload
     async def at(self, table: str, record_id: str, when: str) -> Record:
         """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time."""
@@ -164,7 +164,7 @@ class AsyncJournal:
     async def verify(
         self, stream: str | None = ..., *, anchor: str | None = ..., since_anchor: bool = ..., full: bool = ...
     ) -> Verification:
-        """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong."""
+        """Check the hash chains, and compare every record with the journal; the result names the first problem."""
 
 class AsyncRuns:
     async def start(

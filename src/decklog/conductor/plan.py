@@ -11,7 +11,7 @@ from decklog.agents.texts import storable
 from decklog.conductor.tables import build
 from decklog.core.errors import Conflict, Invalid
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.tasks.task import Task, in_order
 
 MOST_ITEMS = 500
@@ -210,7 +210,7 @@ def plan_from_tasks(log: Decklog, run_id: str, is_wanted: Callable[[Task], bool]
     A task with subtasks is not a work item: it is done with its last subtask, and its dependents wait for all subtasks.
     """
     run = log.runs.get(run_id)
-    still_open = [task for task in every_page(log.tasks.find, run_id) if task.state.value in ("pending", "blocked")]
+    still_open = [task for task in find_all(log.tasks.find, run_id) if task.state.value in ("pending", "blocked")]
     links = _Links(log, run_id, {task.id for task in still_open})
     chosen = links.closure([task.id for task in still_open if is_wanted(task)])
     tasks = [task for task in still_open if task.id not in links.parts and task.id in chosen]

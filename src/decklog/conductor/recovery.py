@@ -11,7 +11,7 @@ from decklog.conductor.git import workspaces
 from decklog.conductor.items.item import BY_HAND
 from decklog.conductor.stages import PLAN, WORK
 from decklog.core.errors import Conflict, Unavailable
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.effects.effects import Effect
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
@@ -116,7 +116,7 @@ class Recovery:
         return _fence_of(effect) >= newest.get(task.id, 0) and task.state == "running"
 
     def _effects(self, tool: str, task_id: str | None = None, state: Any = None) -> Iterator[Effect]:
-        found = every_page(self._log.effects.find, self._context.run_id, tool=tool, task_id=task_id, state=state)
+        found = find_all(self._log.effects.find, self._context.run_id, tool=tool, task_id=task_id, state=state)
         # A fork has copies of another run's steps, which name the tasks of that run.
         return (effect for effect in found if effect.step.partition(":")[2].startswith(f"{effect.task_id}:"))
 

@@ -13,7 +13,7 @@ from decklog.conductor.plan import WorkItem, WorkPlan, parse_stored
 from decklog.conductor.settings import Configuration
 from decklog.core.errors import Conflict, NotFound
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
@@ -446,7 +446,7 @@ class Stages:
     def _newest_questions(self) -> dict[tuple[str, bool], Approval]:
         """Return the newest question for each task id and whether it is about a stuck task."""
         found: dict[tuple[str, bool], Approval] = {}
-        for one in every_page(self._log.approvals.find, self._run_id):
+        for one in find_all(self._log.approvals.find, self._run_id):
             found.setdefault((str(one.task_id), one.source == STUCK), one)
         return found
 
@@ -469,7 +469,7 @@ def _first_inputs(item: WorkItem) -> list[dict[str, object]]:
 
 def all_tasks(log: Decklog, run_id: str) -> Iterator[Task]:
     """Yield every task of a run."""
-    return every_page(log.tasks.find, run_id)
+    return find_all(log.tasks.find, run_id)
 
 
 def newest_landing(landings: Sequence[Task]) -> Task:

@@ -19,7 +19,7 @@ from decklog.conductor.settings import Configuration
 from decklog.conductor.stages import LAND, all_tasks
 from decklog.core.errors import Conflict, Invalid, NotFound, Unavailable
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.runs.run import Run
 
 # The inputs of a task that are commits.
@@ -49,7 +49,7 @@ def begin(
     All checks that can refuse the request come before the first write.
     """
     key = "conductor:" + hashlib.sha256(request.identity + os.fsencode(repository.common)).hexdigest()
-    earlier = [run for run in every_page(log.runs.find) if (run.key or "").startswith(f"{key}:")]
+    earlier = [run for run in find_all(log.runs.find) if (run.key or "").startswith(f"{key}:")]
     for run in (one for one in earlier if one.status.value in ("planning", "active", "paused")):
         say(f"resuming run {run.id}")
         context = resume(log, run.id, repository)
@@ -201,7 +201,7 @@ def _context(log: Decklog, run_id: str, repository: Repository, configuration: C
 
 def find_newest_run(log: Decklog, repository: Repository) -> str:
     """Return the id of the newest run in this repository."""
-    for run in every_page(log.runs.find):
+    for run in find_all(log.runs.find):
         if run.repo == str(repository.folder) and "conductor" in run.metadata:
             return run.id
     raise NotFound("no run was started in this repository", hint='Start one: decklog run "GOAL"')

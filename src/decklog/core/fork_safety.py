@@ -35,10 +35,10 @@ def notify_of_forks(database: Forked) -> None:
 
 # Locks that a fork acquires first, so that no other thread holds one, in the order of their creation; and those it has.
 _locks: list[ref[RLock]] = []
-_taken: list[RLock] = []
+_held_locks: list[RLock] = []
 
 
-def lock() -> RLock:
+def create_lock() -> RLock:
     """Create a lock that is never held by another thread at the moment of a fork.
 
     A thread that holds it may acquire locks that were created before it, and none that were created later.
@@ -49,7 +49,7 @@ def lock() -> RLock:
 
 
 # Held while a cached property is computed. It is acquired before all others, since the computation may need any of them.
-_making = RLock()
+_property_lock = RLock()
 
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ else:
             if owner is None:
                 return self
             kept = vars(owner)
-            with _making:
+            with _property_lock:
                 if self._name not in kept:
                     kept[self._name] = self._make(owner)
             return kept[self._name]
@@ -155,24 +155,24 @@ def delay_forks(call: Callable[[A], T]) -> Callable[[A], T]:
     return called
 
 
-def _before() -> None:
+def _before_fork() -> None:
     # The databases first: a transaction that is under way may make such a call before it ends.
     for database in list(_open_databases):
         database.before_fork()
     _calls.shut()
     end = monotonic() + _LONGEST_WAIT
-    for lock in (_making, *filter(None, (made() for made in reversed(list(_locks))))):
+    for lock in (_property_lock, *filter(None, (made() for made in reversed(list(_locks))))):
         if lock.acquire(timeout=max(0.0, end - monotonic())):
-            _taken.append(lock)
+            _held_locks.append(lock)
 
 
-def _let_go() -> None:
-    while _taken:
-        _taken.pop().release()
+def _release_locks() -> None:
+    while _held_locks:
+        _held_locks.pop().release()
 
 
 def _after_in_parent() -> None:
-    _let_go()
+    _release_locks()
     _calls.open()
     for database in list(_open_databases):
         database.after_fork_in_parent()
@@ -180,10 +180,10 @@ def _after_in_parent() -> None:
 
 def _after_in_child() -> None:
     global _calls
-    _let_go()
+    _release_locks()
     _calls = ForkGate()
     for database in list(_open_databases):
         database.after_fork_in_child()
 
 
-os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

@@ -53,7 +53,7 @@ class Ids:
     def __init__(self, clock: Clock, chance: Callable[[int], bytes] = os.urandom) -> None:
         self._clock = clock
         self._chance = chance
-        self._lock = forks.lock()
+        self._lock = forks.create_lock()
         self._last = 0
         self._pid = os.getpid()
 

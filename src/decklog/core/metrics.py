@@ -11,7 +11,7 @@ from typing import Any
 from decklog.core import fork_safety
 
 _BOUNDS = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_lock = fork_safety.lock()
+_lock = fork_safety.create_lock()
 
 
 class _Metric:

@@ -159,7 +159,7 @@ class Database(ABC):
         """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
         return self.one(_HEAD, {"number": number})
 
-    def keep_head(self, stream: str, position: int, hash: str, at: str) -> None:  # noqa: B027 - a file looks it up
+    def store_head(self, stream: str, position: int, hash: str, at: str) -> None:  # noqa: B027 - a file looks it up
         """Write the last entry of a stream to the stream's row, and wake those who tail it once this is committed."""
 
     def wrong_heads(self) -> list[str]:
@@ -170,7 +170,7 @@ class Database(ABC):
         """Return the streams whose entries are in an archive, with the names of the files. In a read."""
         return {}
 
-    def derive_heads(self) -> None:  # noqa: B027 - as for `keep_head`
+    def derive_heads(self) -> None:  # noqa: B027 - as for `store_head`
         """Take the heads of all streams from their entries. In a transaction."""
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:  # noqa: B027 - a file can't fail over
@@ -196,7 +196,7 @@ class Database(ABC):
 
     def on_behalf_of(self, task_context: TaskContext) -> AbstractContextManager[None]:
         """Act in this block for a task that runs in another thread: inside of its transaction, if it holds one."""
-        return callers.acting_for(task_context)
+        return callers.act_for(task_context)
 
     @abstractmethod
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
@@ -233,7 +233,7 @@ class Database(ABC):
 
     def put(self, table: str, names: tuple[str, ...], identity: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
         """Insert rows with different keys, each in the place of the one that has its key."""
-        self.many(upsert_of(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
+        self.many(build_upsert(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
 
     def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:  # noqa: B027 - a server has no file to copy
         """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
@@ -320,7 +320,7 @@ class Database(ABC):
         return rows[0] if rows else None
 
 
-def upsert_of(table: str, names: tuple[str, ...], identity: tuple[str, ...], values: str) -> str:
+def build_upsert(table: str, names: tuple[str, ...], identity: tuple[str, ...], values: str) -> str:
     """Write the statement that inserts rows or replaces those with the same key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in identity)
     act = f"do update set {changes}" if changes else "do nothing"

@@ -10,7 +10,7 @@ from threading import get_ident, local
 from decklog.core.errors import Busy, TimedOut
 
 
-def undo(acts: list[Callable[[], None]], savepoint: int = 0) -> None:
+def run_undo_actions(acts: list[Callable[[], None]], savepoint: int = 0) -> None:
     """Call the functions that were added since a savepoint, the last first: their transaction is rolled back."""
     while len(acts) > savepoint:
         acts.pop()()
@@ -33,11 +33,11 @@ def deadline() -> float | None:
     """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
     at: float | None = getattr(_deadline, "at", None)
     if at is not None and time.monotonic() >= at:
-        raise overdue()
+        raise timed_out_error()
     return at
 
 
-def overdue() -> TimedOut:
+def timed_out_error() -> TimedOut:
     """Build the error for a read that was stopped."""
     return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
 
@@ -46,7 +46,7 @@ _acting_for: ContextVar[object | None] = ContextVar("decklog_stands_for", defaul
 _blocks: ContextVar[tuple[object, ...]] = ContextVar("decklog_blocks", default=())
 
 
-def caller() -> object:
+def current_caller() -> object:
     """Return what identifies this caller: its task, else its thread."""
     other = _acting_for.get()
     if other is not None:
@@ -70,7 +70,7 @@ def _running_task() -> object | None:
 
 
 @contextmanager
-def acting_for(other: object) -> Iterator[None]:
+def act_for(other: object) -> Iterator[None]:
     """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
     token = _acting_for.set(other)
     try:
@@ -83,7 +83,7 @@ class TaskContext:
     """Represents the task that creates it in other threads; after `transfer_to_task`, the task holds what was begun for it."""
 
     def __init__(self) -> None:
-        self._task = caller()
+        self._task = current_caller()
         self._home = get_ident()
         self.thread: int | None = None
 
@@ -98,7 +98,7 @@ class TaskContext:
         return other is self or (self.thread is not None and other == self._task)
 
 
-def own_context() -> Context:
+def copy_detached_context() -> Context:
     """Copy the context for a job that is done elsewhere, later, and for nobody else."""
     context = copy_context()
     context.run(_acting_for.set, None)
@@ -110,7 +110,7 @@ class CallerBlock:
     """A transaction that a caller holds open for its code."""
 
     def __init__(self) -> None:
-        self.holder = caller()
+        self.holder = current_caller()
         self._thread = get_ident()
         self._is_by_proxy = _acting_for.get() is not None
         self._outer = _blocks.get()
@@ -118,7 +118,7 @@ class CallerBlock:
 
     def is_held(self) -> bool:
         """Return whether the caller is the one who holds it."""
-        return self.holder == caller()
+        return self.holder == current_caller()
 
     def is_of_this_thread(self) -> bool:
         # A thread that works for a task is free when its verb is done; the task's own thread is not, while it waits.

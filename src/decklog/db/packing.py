@@ -17,21 +17,21 @@ _LEVEL = 1
 _CHECKSUM_BYTES = 4
 
 
-def packed(content: bytes) -> bytes:
+def compress_bytes(content: bytes) -> bytes:
     """Return bytes as they are stored."""
     if len(content) < SHORTEST:
         return content
-    if len(content) > _SAMPLE and not _is_worth(compress(content[:_SAMPLE], _LEVEL), _SAMPLE):
+    if len(content) > _SAMPLE and not _is_worth_compressing(compress(content[:_SAMPLE], _LEVEL), _SAMPLE):
         return content
     short = compress(content, _LEVEL)
-    return short + crc32(short).to_bytes(_CHECKSUM_BYTES, "big") if _is_worth(short, len(content)) else content
+    return short + crc32(short).to_bytes(_CHECKSUM_BYTES, "big") if _is_worth_compressing(short, len(content)) else content
 
 
-def _is_worth(short: bytes, size: int) -> bool:
+def _is_worth_compressing(short: bytes, size: int) -> bool:
     return len(short) * 5 <= size * 4
 
 
-def unpacked(kept: bytes, size: object) -> bytes:
+def decompress_bytes(kept: bytes, size: object) -> bytes:
     """Return the original bytes, given their size; bytes that we did not compress come back unchanged."""
     if not isinstance(kept, bytes) or not isinstance(size, int) or len(kept) >= size:
         return kept
@@ -47,7 +47,7 @@ def unpacked(kept: bytes, size: object) -> bytes:
     return content if len(content) == size and reading.eof else kept
 
 
-def beginning(kept: bytes, most: int) -> bytes:
+def decompress_start(kept: bytes, most: int) -> bytes:
     """Return how bytes begin that are kept compressed."""
     try:
         return decompressobj().decompress(kept, most)
@@ -55,6 +55,6 @@ def beginning(kept: bytes, most: int) -> bytes:
         return kept[:most]
 
 
-def teach(connection: Any) -> None:
+def add_decompress_function(connection: Any) -> None:
     """Add the SQL function `plain_bytes(bytes, size)` to a connection."""
-    connection.create_scalar_function("plain_bytes", unpacked, 2, deterministic=True)
+    connection.create_scalar_function("plain_bytes", decompress_bytes, 2, deterministic=True)

@@ -32,7 +32,7 @@ class Where:
                 self._known(name)
                 enumeration = self._record_class.enumeration_of(name)
                 self.clauses.append(f"{name} = :{name}")
-                self.bound[name] = value if enumeration is None else enum_of(enumeration, value, name)
+                self.bound[name] = value if enumeration is None else parse_enum(enumeration, value, name)
 
     def between(self, name: str, since: datetime | None, until: datetime | None) -> None:
         """Add conditions for a time from `since` up to and including `until`."""
@@ -66,7 +66,7 @@ class Where:
         return f"where {self.condition}" if self.clauses else ""
 
 
-def enum_of(enumeration: type[E], value: str, name: str) -> E:
+def parse_enum(enumeration: type[E], value: str, name: str) -> E:
     """Read one of a fixed set of words."""
     try:
         return enumeration(value)
@@ -85,7 +85,7 @@ def page_size(limit: int) -> int:
     return limit
 
 
-def cursor_of(text: str | int | None) -> int | None:
+def parse_position(text: str | int | None) -> int | None:
     """Read the cursor that a page gave."""
     try:
         return None if text is None else int(text)
@@ -93,7 +93,7 @@ def cursor_of(text: str | int | None) -> int | None:
         raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after") from None
 
 
-def moment_of(when: str | int | datetime, stream: str) -> int | datetime:
+def parse_moment(when: str | int | datetime, stream: str) -> int | datetime:
     """Read an entry's number (`17`, or `STREAM:17` of just this stream) or a time."""
     if isinstance(when, (int, datetime)):
         return when

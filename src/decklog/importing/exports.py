@@ -21,9 +21,9 @@ from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
 from decklog.importing.row import unplain
 from decklog.importing.source import quoted
-from decklog.journal.entry import COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT
+from decklog.journal.entry import IMPORT_KEY_PREFIX, IMPORTED_COLUMNS, IMPORTED_ROW
 from decklog.log import Decklog
-from decklog.records.record import Record, every_page
+from decklog.records.record import Record, find_all
 from decklog.records.values import to_json
 
 R = TypeVar("R", bound=Record)
@@ -68,14 +68,14 @@ class LeftoverRows:
         self._runs = runs
         self._system = system
         self.of_others: dict[str, int] = {}
-        self._columns = {_name(payload): payload for payload in self._payloads(COLUMNS_KEPT, "columns", "instead")}
+        self._columns = {_name(payload): payload for payload in self._payloads(IMPORTED_COLUMNS, "columns", "instead")}
         self._whole: dict[str, list[tuple[str, dict[str, Any]]]] = {}
-        for payload in self._payloads(ROW_KEPT, "row"):
+        for payload in self._payloads(IMPORTED_ROW, "row"):
             self._whole.setdefault(payload["table"], []).append((payload["id"], payload["row"]))
 
     def _payloads(self, subtype: str, *parts: str) -> Iterator[dict[str, Any]]:
         """Yield what this system's imports wrote; anyone can write an entry that only looks like it."""
-        for entry in every_page(self._log.journal.find, subtype=subtype, oldest_first=True):
+        for entry in find_all(self._log.journal.find, subtype=subtype, oldest_first=True):
             payload = entry.payload
             if not isinstance(payload, dict) or not all(isinstance(payload.get(part), dict) for part in parts):
                 continue
@@ -530,7 +530,7 @@ def json_text(value: Any, **spelling: Any) -> str:
 
 def number_of(key: str | None, system: str, table: str) -> int | None:
     """Return the number that a row had in the source, from the key of the record made of it."""
-    prefix = f"{IMPORT_KEY}{system}:{table}:"
+    prefix = f"{IMPORT_KEY_PREFIX}{system}:{table}:"
     return whole_number(key.removeprefix(prefix)) if key and key.startswith(prefix) else None
 
 

@@ -18,7 +18,7 @@ from decklog.importing.writer import NOTE, Mapping, PendingEntry, PendingRecord,
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.records.values import to_json
-from decklog.stores.intake import ANY_OF, together
+from decklog.stores.intake import ANY_OF, parameter_batches
 from decklog.stores.tasks.task import Dependency, Task, TaskComment, TaskState
 
 WAS_RUNNING = "it was being worked on when it was imported, and nobody here holds it; resume it when nobody there does"
@@ -115,7 +115,7 @@ class Tracker(Import):
     def _find_elsewhere(self) -> None:
         """Find the items whose tasks belong to another run; neither they nor their links and comments are imported."""
         items = {self.task_of(item): item for item in self.gathered.ids(self.items)}
-        for batch in together([*items]):
+        for batch in parameter_batches([*items]):
             for task_id, run_id in self.log.db.read(partial(self.log.db.rows, _RUNS, batch))[1]:
                 if run_id != self.run_of(items[task_id]):
                     self.elsewhere.add(items[task_id])
@@ -260,7 +260,7 @@ class Tracker(Import):
     def _with_lost_links(self, rows: dict[str, Row]) -> Iterator[str]:
         """Yield the unchanged items that lost a link in the source."""
         lost: dict[str, Task | None] = {}
-        for batch in together([*rows]):
+        for batch in parameter_batches([*rows]):
             for task_id, other in self.log.db.rows(_LINKED, batch)[1]:
                 if other not in {self.task_of(one) for one in self.links.others_of(rows[task_id].id)}:
                     lost[task_id] = self.writer.intake.seek(Task, task_id)

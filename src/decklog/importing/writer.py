@@ -13,10 +13,10 @@ from decklog.core.errors import Closed, Damaged, DecklogError, Invalid, NotFound
 from decklog.importing.report import Outcome, Report
 from decklog.importing.row import Row, plain
 from decklog.journal import chain
-from decklog.journal.entry import BOOKKEEPING, COLUMNS_KEPT, IMPORT_KEY, ROW_KEPT, TAKEN, Entry, EntryKind
-from decklog.journal.rows import COLUMNS, load, number_of
+from decklog.journal.entry import IMPORT_KEY_PREFIX, IMPORT_SUBTYPES, IMPORTED, IMPORTED_COLUMNS, IMPORTED_ROW, Entry, EntryKind
+from decklog.journal.rows import COLUMNS, find_stream_number, load_entry
 from decklog.log import Decklog
-from decklog.records.record import Record, every_page
+from decklog.records.record import Record, find_all
 from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import Run, RunStatus
@@ -131,7 +131,7 @@ class Versions:
     @cached_property
     def _history(self) -> list[Entry]:
         table, record_id = self._present.table, self._present.id_of(self._present.values())
-        return list(every_page(self._log.journal.history, table, record_id))
+        return list(find_all(self._log.journal.history, table, record_id))
 
 
 def is_same_entry(pending: PendingEntry, said: Sequence[Any], present: tuple[Any, ...]) -> bool:
@@ -351,18 +351,18 @@ class RowWriter:
                  where stream = :stream and key is not null and substr(key, 1, {len(start)}) = :start
                 """
             _, rows = self.log.db.rows(sql, {"stream": stream, "start": start})
-            self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in BOOKKEEPING]
+            self._kinds[stream, table] = [(subtype, group) for subtype, group in rows if subtype not in IMPORT_SUBTYPES]
         return self._kinds[stream, table]
 
     def _append(self, batch: list[PendingEntry], *, name_rows: bool) -> None:
         prepared = self.intake.prepared_all([pending.entry for pending in batch])
         entries = self.intake.append_all(prepared)
         # Bookkeeping entries of imports need no comparison.
-        present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in BOOKKEEPING])
+        present = entries.known_rows([place for place in entries.known if prepared[place][SUBTYPE] not in IMPORT_SUBTYPES])
         for place, pending in enumerate(batch):
             row, held = pending.row, present.get(place)
             if name_rows and row.left:
-                row.made = (load(self.log.db, held) if held is not None else entries[place]).id
+                row.made = (load_entry(self.log.db, held) if held is not None else entries[place]).id
             if place not in entries.known:
                 self._notes += [pending.note] if pending.note is not None else []
             elif held is None or is_same_entry(pending, prepared[place], held):
@@ -372,7 +372,7 @@ class RowWriter:
 
     def _keep_changed(self, row: Row, present: tuple[Any, ...]) -> Outcome:
         """Keep a changed row with the entry that was made of it; the entry stays."""
-        row.left, row.instead, row.made = dict(row.columns), {}, load(self.log.db, present).id
+        row.left, row.instead, row.made = dict(row.columns), {}, load_entry(self.log.db, present).id
         pending = self._left(row)
         self._write([pending])
         row.left = {}
@@ -384,13 +384,13 @@ class RowWriter:
         columns = {name: plain(value) for name, value in row.left.items()}
         named = sorted(columns.keys() - {"id", *row.expected})
         payload = {"columns": columns, "instead": row.instead, "made": row.made}
-        pending = self._as_it_was(row, COLUMNS_KEPT, payload, f"{row}: columns as they were")
+        pending = self._as_it_was(row, IMPORTED_COLUMNS, payload, f"{row}: columns as they were")
         pending.note = f"{row}: {', '.join(named)} kept with the record" if named else None
         return pending
 
     def _whole(self, row: Row, why: str, at: datetime | None = None) -> PendingEntry:
         row.left = {}
-        pending = self._as_it_was(row, ROW_KEPT, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
+        pending = self._as_it_was(row, IMPORTED_ROW, {"row": plain(row.columns), "why": why}, f"{row}: {why}", at)
         pending.outcome, pending.note = Outcome.KEPT, f"{row} is kept as it was: {why}"
         return pending
 
@@ -426,7 +426,7 @@ class RowWriter:
 
     def has_run(self, run_id: str) -> bool:
         """Return whether a run exists."""
-        return self.log.db.read(lambda: number_of(self.log.db, run_id)) is not None
+        return self.log.db.read(lambda: find_stream_number(self.log.db, run_id)) is not None
 
     # What mappings write with
 
@@ -461,7 +461,7 @@ class RowWriter:
             row.stream,
             f"{row} was imported",
             kind=EntryKind.EVENT,
-            subtype=TAKEN,
+            subtype=IMPORTED,
             payload={"system": self.report.system, "table": row.table, "id": row.id},
             key=key,
         )
@@ -535,7 +535,7 @@ class RowWriter:
 
 def key_start(system: str, table: str) -> str:
     """Begin the key of what a table's rows become; the row's id follows."""
-    return f"{IMPORT_KEY}{system}:{table}:"
+    return f"{IMPORT_KEY_PREFIX}{system}:{table}:"
 
 
 @lru_cache(maxsize=4096)

@@ -1,4 +1,4 @@
-"""Who is acting: the agent, task and group that entries are attributed to when a call does not say, and under which proof."""
+"""The acting agent, task and group, to which entries are attributed by default, and the signed action of the owner."""
 
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
@@ -12,19 +12,19 @@ NAMES = ("agent", "agent_id", "group_id", "task_id", "iteration")
 
 acting: ContextVar[dict[str, Any] | None] = ContextVar("decklog_acting", default=None)
 # The task that this context has claimed, with its fencing token.
-holding: ContextVar[tuple[str, int] | None] = ContextVar("decklog_holding", default=None)
+held_task: ContextVar[tuple[str, int] | None] = ContextVar("decklog_holding", default=None)
 
 
 class ContextLayer(NamedTuple):
-    """What one block adds to the context: who acts, and the check that refuses a write once a lease is lost.
+    """The part of the context that one block adds: the actor, and a check that refuses writes after a lost lease.
 
-    `claim` is the block's claim, if any; `holds` the claimed task with its fencing token.
+    `claim` is the claim of the block, if any; `held_task` is the claimed task with its fencing token.
     """
 
-    who: Mapping[str, Any]
+    actor: Mapping[str, Any]
     check: Callable[[Any], None] | None = None
     claim: Any = None
-    holds: tuple[str, int] | None = None
+    held_task: tuple[str, int] | None = None
 
 
 _layers: ContextVar[tuple[ContextLayer, ...]] = ContextVar("decklog_layers", default=())
@@ -36,61 +36,61 @@ def enter(layer: ContextLayer) -> None:
 
 
 def leave(layer: ContextLayer) -> None:
-    """Remove a block's layer, wherever it lies: blocks may end in another order than they began."""
-    _apply(tuple(one for one in _layers.get() if one is not layer))
+    """Remove the layer of a block. Blocks may end in another order than they began."""
+    _apply(tuple(other for other in _layers.get() if other is not layer))
 
 
 def _apply(layers: tuple[ContextLayer, ...]) -> None:
-    who: dict[str, Any] = {}
+    actor: dict[str, Any] = {}
     check = holds = None
     for layer in layers:
-        who.update(layer.who)
+        actor.update(layer.actor)
         check = layer.check or check
-        holds = layer.holds or holds
+        holds = layer.held_task or holds
     _layers.set(layers)
-    acting.set(who if layers else None)
+    acting.set(actor if layers else None)
     lease.set(check)
-    holding.set(holds)
+    held_task.set(holds)
 
 
-def claims() -> list[Any]:
-    """List the claims whose blocks this context is in, the innermost last."""
+def list_claims() -> list[Any]:
+    """Return the active claims of this context, the innermost last."""
     return [layer.claim for layer in _layers.get() if layer.claim is not None]
 
 
-def task_of(run_id: str | None) -> str | None:
-    """Return the task that this context is about, unless a claim shows that it belongs to another run."""
+def find_context_task(run_id: str | None) -> str | None:
+    """Return the task of this context, unless its claim belongs to another run."""
     for layer in reversed(_layers.get()):
-        if "task_id" in layer.who:
-            is_elsewhere = layer.claim is not None and layer.claim.task.run_id != run_id
-            return None if is_elsewhere else layer.who["task_id"]
+        if "task_id" in layer.actor:
+            is_of_other_run = layer.claim is not None and layer.claim.task.run_id != run_id
+            return None if is_of_other_run else layer.actor["task_id"]
     return None
 
 
-def attributed(record_class: type[Record], fields: dict[str, Any]) -> dict[str, Any]:
-    """Fill in the task of a new record from the context, unless the record names one or belongs to another run."""
+def fill_context_task(record_class: type[Record], fields: dict[str, Any]) -> dict[str, Any]:
+    """Set the task of a new record from the context, unless the record has one or belongs to another run."""
     if acting.get() is None or not record_class.is_work or fields.get("task_id") is not None:
         return fields
-    return {**fields, "task_id": task_of(fields.get("run_id"))}
+    return {**fields, "task_id": find_context_task(fields.get("run_id"))}
 
 
 class OwnerAct:
-    """What one operation of the owner changes, collected while it runs, so that its proof can name all of it."""
+    """Collects the changes of one operation of the owner, so that its signature can cover all of them."""
 
     def __init__(self, nonce: str) -> None:
         self.nonce = nonce
-        # What the entries of these changes refer to.
+        # The refs of the entries of these changes.
         self.refs = f'["proof:{nonce}"]'
         self.changes: list[str] = []
 
     def add(self, table: str, record_id: str, image: str) -> None:
-        """Note a change that belongs to the act."""
+        """Add a change."""
         self.changes.append(change_digest(table, record_id, image))
 
 
 def change_digest(table: str, record_id: str, image: str) -> str:
-    """Digest what a record became, as a proof names it."""
+    """Return the digest of a changed record for a signature."""
     return sha256("\n".join((table, record_id, image)).encode()).hexdigest()
 
 
-proving: ContextVar[OwnerAct | None] = ContextVar("decklog_proving", default=None)
+owner_act: ContextVar[OwnerAct | None] = ContextVar("decklog_proving", default=None)

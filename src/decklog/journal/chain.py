@@ -1,4 +1,4 @@
-"""The hash chain of a stream: how an entry is written down to be hashed. `docs/journal.md` is this file in words."""
+"""The hash chain of a stream, and the canonical form of an entry. `docs/journal.md` specifies both."""
 
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
@@ -14,8 +14,7 @@ Row = tuple[Any, ...]
 
 START = ""
 
-# Sorted, as they stand in the canonical text. A field without a value is left out, so a field that is added one day changes
-# no hash of the past.
+# In the order of the canonical text. Empty fields are left out, so that a new field does not change existing hashes.
 FIELDS = (
     "agent",
     "agent_id",
@@ -50,16 +49,16 @@ _PLACES = tuple((f'"{name}":', COLUMNS.index(name)) for name in FIELDS)
 
 
 def digest(text: str | None) -> str | None:
-    """Digest a body or a payload; the chain holds only this, so that retention may drop the text itself."""
+    """Return the digest of a body or payload. The chain covers only digests, so that retention can drop texts."""
     return None if text is None else sha256(text.encode()).hexdigest()
 
 
-class _Differs(TypeError):
+class _DigestMismatch(TypeError):
     """A text of a row does not match its digest, or is no text at all."""
 
 
 def hash_row(previous: str, row: Sequence[Any]) -> str:
-    """Hash a row onto the one before it: its canonical JSON, with the digests of body and payload.
+    """Return the hash of a row, chained to the previous hash: of its canonical JSON, with digests of body and payload.
 
     `redacted` counts only when it is set.
     """
@@ -71,7 +70,7 @@ def hash_row(previous: str, row: Sequence[Any]) -> str:
             continue
         found = sha256(text.encode()).hexdigest() if type(text) is str else None
         if found is None or (kept is not None and kept != found):
-            raise _Differs(name)
+            raise _DigestMismatch(name)
         values[place] = found
     values[_REDACTED] = row[_REDACTED] or None
     fields = [
@@ -83,42 +82,42 @@ def hash_row(previous: str, row: Sequence[Any]) -> str:
 
 
 def hash_entry(previous: str, entry: Mapping[str, Any]) -> str:
-    """Hash an entry, given by its columns, onto the one before it; a text with a digest must match it."""
+    """Return the hash of an entry given by its columns. A text must match its digest, if it has one."""
     row = tuple(map(entry.get, COLUMNS))
     try:
         return hash_row(previous, row)
-    except _Differs as found:
+    except _DigestMismatch as found:
         raise mismatch_error(row, str(found)) from None
 
 
 def find_mismatch(previous: str, row: Row) -> str | None:
-    """Name what keeps a row from following a hash: its `body` or `payload` does not match its digest, or its `hash` differs."""
+    """Return the part of a row that does not match: `body`, `payload` or `hash`; None if the row follows `previous`."""
     if type(row[SEQ]) is not int or type(row[AT]) is not str or (row[_REDACTED] != 0 and row[_REDACTED] != 1):
-        return "hash"  # a damaged page gives rows of anything
+        return "hash"  # a damaged page can return any values
     try:
         return None if hash_row(previous, row) == row[HASH] else "hash"
-    except _Differs as found:
+    except _DigestMismatch as found:
         return str(found)
 
 
 def mismatch_error(row: Row, what: str) -> Damaged:
-    """Build the error for what `find_mismatch` found."""
+    """Build the error for a result of `find_mismatch`."""
     why = "does not match its hash" if what == "hash" else f"has a {what} that does not match its digest"
     return unusable_entry_error(row, why)
 
 
 class EntryRange(NamedTuple):
-    """Rows of one stream, each of which follows from the one before it, and the hash that the first follows from."""
+    """Consecutive rows of one stream, and the hash before the first."""
 
     stream: str
     previous: str
     rows: list[Row]
-    # The images of records, by the numbers of their entries. Parsed before they are written, since the writer has more to do.
+    # The images of records by entry number, parsed ahead of the write transaction.
     images: dict[int, Any]
 
     @classmethod
     def checked(cls, stream: str, previous: str, rows: list[Row]) -> "EntryRange":
-        """Walk the rows, and refuse them at the first that does not follow."""
+        """Check the chain of the rows; raise Damaged at the first mismatch."""
         if type(rows[0][SEQ]) is not int:
             raise mismatch_error(rows[0], "hash")
         link = previous
@@ -127,16 +126,16 @@ class EntryRange(NamedTuple):
             if what is not None or row[STREAM] != stream or row[SEQ] != seq:
                 raise mismatch_error(row, what or "hash")
             link = row[HASH]
-        images = {row[SEQ]: image_of(row) for row in rows if row[RECORD_TABLE] is not None}
+        images = {row[SEQ]: parse_image(row) for row in rows if row[RECORD_TABLE] is not None}
         return cls(stream, previous, rows, images)
 
     @property
     def size(self) -> int:
-        """Estimate the characters of its entries."""
-        return size_of(self.rows)
+        """Estimate the number of characters of the entries."""
+        return estimate_size(self.rows)
 
 
-def image_of(row: Row) -> dict[str, Any]:
+def parse_image(row: Row) -> dict[str, Any]:
     """Parse the image of a record from its entry."""
     try:
         image = from_json(row[PAYLOAD])
@@ -151,6 +150,6 @@ def unusable_entry_error(row: Row, why: str) -> Damaged:
     return Damaged(f"entry {row[STREAM]}:{row[SEQ]} {why}", stream=row[STREAM], seq=row[SEQ])
 
 
-def size_of(rows: list[Row]) -> int:
-    """Estimate the characters of some entries."""
+def estimate_size(rows: list[Row]) -> int:
+    """Estimate the number of characters of entries."""
     return 500 * len(rows) + sum(len(row[BODY] or "") + len(row[PAYLOAD] or "") for row in rows)

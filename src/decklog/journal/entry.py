@@ -14,11 +14,11 @@ else:
     NewEntries = list[dict[str, object]]
 
 
-# Subtypes of what an import notes down about its rows: its own bookkeeping, which the older system never said.
-TAKEN, COLUMNS_KEPT, ROW_KEPT = "imported", "imported.columns", "imported.row"
-BOOKKEEPING = (TAKEN, COLUMNS_KEPT, ROW_KEPT)
-# Begins the keys that imports give to entries which had none.
-IMPORT_KEY = "import:"
+# Subtypes of the entries that an import writes about its rows. They are not data of the other system.
+IMPORTED, IMPORTED_COLUMNS, IMPORTED_ROW = "imported", "imported.columns", "imported.row"
+IMPORT_SUBTYPES = (IMPORTED, IMPORTED_COLUMNS, IMPORTED_ROW)
+# Prefix of the keys that imports give to entries without one.
+IMPORT_KEY_PREFIX = "import:"
 
 
 class EntryKind(StrEnum):
@@ -58,7 +58,7 @@ ConfidenceLike = Confidence | Literal["high", "medium", "low"]
 
 @dataclass(frozen=True, kw_only=True)
 class Entry(Record):
-    """What happened, in which stream, in which order; for kind `change`, what a record became."""
+    """An event, with its stream and number; for kind `change`, the new state of a record."""
 
     table = "entries"
 
@@ -88,7 +88,7 @@ class Entry(Record):
 
     @property
     def id(self) -> str:
-        """The entry's name everywhere: its stream and its place in it."""
+        """The id of the entry: its stream and its number in it."""
         return f"{self.stream}:{self.seq}"
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a check of a log found, and how it goes on where something can't be read at all."""
+"""Results of checks of a log. A check continues after data that can't be read."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -9,11 +9,11 @@ from typing import Any
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import Database
 
-# Of a check that found nothing wrong: how many records it compared, and what it may not look at.
+# The result of a check without problems: the number of compared records, and what it could not check.
 Sound = tuple[int, list[str]]
 
 MOST_PROBLEMS = 100
-# What values that nobody wrote do to code that expects its own. A lost server or a full disk is not among it.
+# Errors that damaged values cause. A lost server or a full disk is not one of them.
 _DAMAGE = (
     *(Damaged, Invalid, NotFound, Conflict),
     *(ValueError, LookupError, TypeError, AttributeError, ArithmeticError, AssertionError, RecursionError),
@@ -22,7 +22,7 @@ _DAMAGE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Problem:
-    """One thing that is not as it was written: an entry by its stream and number, a row by its table, key and column."""
+    """One problem, with its entry (stream and number) or its row (table, key and column)."""
 
     what: str
     stream: str | None = None
@@ -34,9 +34,9 @@ class Problem:
 
 @dataclass(kw_only=True)
 class Verification:
-    """What was checked, and what was found wrong; `first` is the first bad thing.
+    """The number of checked items and the problems; `first` is the first problem.
 
-    `unchecked` lists what this caller may not look at. With `since_anchor`, only entries behind the anchors were read.
+    `unchecked` lists what this caller may not read. With `since_anchor`, only entries after the anchors were read.
     """
 
     streams: int = 0
@@ -73,20 +73,20 @@ class Verification:
             self.problems.append(Problem(what=what, **where))
 
     def leave_to_archives(self, what: str) -> None:
-        """Note that something of archived runs was not checked."""
-        note = left_to_archives(what)
+        """Record that some data of archived runs was not checked."""
+        note = archive_note(what)
         if note not in self.unchecked:
             self.unchecked.append(note)
 
     def add(self, found: Iterable[Sound]) -> None:
-        """Count what was found sound elsewhere."""
+        """Add the results of checks without problems."""
         for records, unchecked in found:
             self.records += records
             self.unchecked += unchecked
 
     @contextmanager
     def checking(self, db: Database, what: str, **where: Any) -> Iterator[None]:
-        """Make it a problem, and go on with the next check, when what is looked at can't be read; only inside of `resumable`."""
+        """Report data that can't be read as a problem, and continue after the block. Only inside `resumable`."""
         try:
             yield
         except _DAMAGE as damage:
@@ -94,24 +94,24 @@ class Verification:
             self.bad(f"{what} can't be checked: {damage or type(damage).__name__}", **where)
 
 
-def left_to_archives(what: str) -> str:
-    """Return the note that something of archived runs was not checked."""
+def archive_note(what: str) -> str:
+    """Return the note that some data of archived runs was not checked."""
     return f"{what} of archived runs: decklog verify --archives FOLDER"
 
 
 @contextmanager
 def resumable(db: Database) -> Iterator[None]:
-    """Make a read one that can go on after a statement failed, which on PostgreSQL takes the transaction with it."""
+    """Let a read continue after a failed statement, which would otherwise end the transaction on PostgreSQL."""
     db.end_with_client()
-    # One mark for all checks: none of them writes, so there is nothing that going back to it could undo.
+    # One savepoint serves all checks, because none of them writes.
     db.rows("savepoint checking", {})
     yield
     db.rows("release checking", {})
 
 
 @contextmanager
-def passing_over(db: Database) -> Iterator[None]:
-    """Leave a block where something can't be read, and say nothing of it: what it would have been is found in another way."""
+def ignore_damage(db: Database) -> Iterator[None]:
+    """Leave the block at data that can't be read, without reporting it. The caller has another way."""
     try:
         yield
     except _DAMAGE:
@@ -122,8 +122,8 @@ def _resume(db: Database) -> None:
     db.rows("rollback to checking", {})
 
 
-def object_of(text: object) -> dict[str, Any] | None:
-    """Read a JSON object; None when it is anything else."""
+def parse_object(text: object) -> dict[str, Any] | None:
+    """Parse a JSON object; return None for anything else."""
     try:
         found = json.loads(text if isinstance(text, str) else "")
     except (ValueError, RecursionError):

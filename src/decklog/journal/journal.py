@@ -1,4 +1,4 @@
-"""The journal: an append-only, hash-chained list of entries per stream. Everything else in a log is made from it."""
+"""The journal: an append-only, hash-chained list of entries per stream. All records are derived from it."""
 
 from collections.abc import Callable, Generator, Mapping
 from datetime import datetime
@@ -10,7 +10,7 @@ from decklog.db.base import Database, Row
 from decklog.db.search.entries import search as search_entries
 from decklog.db.search.marks import entries_in, index_everything, index_some, not_indexed
 from decklog.db.text_search import Found, Query, Search
-from decklog.db.where import Where, enum_of, moment_of, page_size
+from decklog.db.where import Where, page_size, parse_enum, parse_moment
 from decklog.journal.entry import (
     ConfidenceLike,
     Entry,
@@ -25,15 +25,15 @@ from decklog.journal.rows import (
     STREAM_SIZE,
     StreamChanges,
     StreamHead,
-    cursor_at,
-    heads,
-    load,
-    load_all,
+    find_stream_number,
+    format_cursor,
+    list_heads,
+    load_entries,
+    load_entry,
     newest_position,
-    number_of,
-    position_of,
+    parse_cursor,
 )
-from decklog.journal.tail import Tail, cursor_at_heads, moved
+from decklog.journal.tail import Tail, cursor_at_heads, find_stream_changes
 from decklog.journal.time_index import Times
 from decklog.journal.undo import Undo
 from decklog.journal.writer import Writer, WrittenEntries
@@ -57,19 +57,19 @@ R = TypeVar("R", bound=Record)
 _Span = tuple[datetime | None, datetime | None]
 
 _TAGS = ("kind", "agent", "agent_id", "phase")
-_INDEXED = {"subtype", "group_id", "task_id"}
-_LOOK_BACK = 2000
-# The subtype of the events in @desk about acknowledged entries that a failover lost.
+_INDEXED_FIELDS = {"subtype", "group_id", "task_id"}
+_RECENT_ENTRIES = 2000
+# Subtype of the events in @desk about acknowledged entries that a failover lost.
 LOST_WRITES = "writes.lost"
 _IN_STREAM = "pos >= :start and pos < :end"
-# The most streams that are looked at for one page of entries of a span of time.
-_MOST_STREAMS = 50
+# A search by time reads at most this many streams for one page.
+_MAX_STREAMS = 50
 
 
 class Journal:
     """Appends entries and finds them again."""
 
-    # Entries are what records are made from; the journal keeps no record besides them.
+    # Records are derived from entries, so the journal itself has none.
     records = ()  # type: tuple[type[Record], ...]
 
     def __init__(
@@ -85,7 +85,7 @@ class Journal:
         self._audits = audits
 
     def record_lost_writes(self, problem: LostWrites) -> None:
-        """Write down that acknowledged entries were lost; `decklog doctor` shows it."""
+        """Append an event about lost acknowledged entries; `decklog doctor` shows it."""
         self.append(
             "@desk", problem.message, kind=EntryKind.EVENT, subtype=LOST_WRITES, payload={"lost": problem.details["lost"]}
         )
@@ -112,14 +112,14 @@ class Journal:
     ) -> Entry:
         """Append one entry to a run's stream.
 
-        With a key, the first entry with the same stream, subtype, group and key comes back, marked `already`.
+        If an entry with the same stream, subtype, group and key exists, return that entry, marked `already`.
         """
-        given = {
+        fields = {
             "stream": stream, "at": at, "kind": kind, "subtype": subtype, "agent": agent, "agent_id": agent_id,
             "group_id": group_id, "task_id": task_id, "iteration": iteration, "phase": phase, "confidence": confidence,
             "key": key, "refs": refs, "body": body, "payload": payload,
         }  # fmt: skip
-        row = self._writer.prepare(given)
+        row = self._writer.prepare(fields)
         entry: Entry = within_lease(self._db, lambda: self._writer.write([row])[0])
         return entry
 
@@ -127,27 +127,29 @@ class Journal:
     def append_many(self, entries: NewEntries) -> WrittenEntries:
         """Append several entries in one transaction, each given as the arguments of `append`.
 
-        For a key that is known, in the journal or earlier in the list, the first entry with it comes back, marked `already`.
+        If the journal or the list already has an entry with a given key, the result is that entry, marked `already`.
         """
         known = {*Journal.append.__wrapped__.__kwdefaults__, "stream", "body"}  # type: ignore[attr-defined]
-        for given in entries:
-            if not known.issuperset(given) or "stream" not in given:
-                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(given)}")
-        return within_lease(self._db, partial(self._writer.write, self._writer.prepare_many([dict(given) for given in entries])))
+        for fields in entries:
+            if not known.issuperset(fields) or "stream" not in fields:
+                raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(fields)}")
+        return within_lease(
+            self._db, partial(self._writer.write, self._writer.prepare_many([dict(fields) for fields in entries]))
+        )
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:
         """Get one entry by its stream and its number, or by its id, STREAM:NUMBER."""
         if seq is None:
-            stream, seq = _parts_of(stream)
+            stream, seq = _parse_entry_id(stream)
         if not 0 < seq < STREAM_SIZE:
-            # Such a number would be a position in another stream.
+            # This number would lead to a position in another stream.
             raise NotFound(f"there is no entry {stream}:{seq}")
-        number = number_of(self._db, stream)
+        number = find_stream_number(self._db, stream)
         _, rows = self._db.rows(f"{SELECT} where pos = :pos", {"pos": (number or 0) * STREAM_SIZE + seq})
         if number is None or not rows:
             raise NotFound(f"there is no entry {stream}:{seq}", hint=f"See what is there: decklog journal find {stream}")
-        return load(self._db, rows[0])
+        return load_entry(self._db, rows[0])
 
     @reads_in_steps
     def find(
@@ -168,89 +170,89 @@ class Journal:
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Entry]:
-        """List entries, newest first; `after` is the cursor that the page before gave.
+        """List entries, newest first; `after` is the cursor of the previous page.
 
-        Without a stream they come stream by stream, the newest stream first. By time, at most 50 streams are looked at for
-        one page; if there are more, `is_cut` is true and `next` goes on.
+        Without a stream, entries are ordered by stream, the newest stream first. A search by time reads at most 50 streams
+        for one page; if there are more, `is_cut` is true, and `next` continues the search.
         """
         where = Where(Entry)
         where.equal(
-            kind=kind and enum_of(EntryKind, kind, "kind").value,
+            kind=kind and parse_enum(EntryKind, kind, "kind").value,
             subtype=subtype,
             agent=agent,
             agent_id=agent_id,
             group_id=group_id,
             task_id=task_id,
-            phase=phase and enum_of(ReasoningPhase, phase, "phase").value,
+            phase=phase and parse_enum(ReasoningPhase, phase, "phase").value,
         )
         if (agent or subtype) and kind != EntryKind.CHANGE:
             where.add("kind <> 'change'")  # lets the planner use the partial indexes on agent and subtype
         if text is not None and not text.strip():
             raise Invalid("search needs at least one word", field="text")
         query = None if text is None else Query(text)
-        search = _Search(query, oldest_first, page_size(limit), position_of(self._db, after))
+        search = _FindOptions(query, oldest_first, page_size(limit), parse_cursor(self._db, after))
         if search.query is not None and not search.query.terms:
             return Page()
         number = None
-        if stream is not None and (number := self._db.read(lambda: number_of(self._db, stream))) is None:
+        if stream is not None and (number := self._db.read(lambda: find_stream_number(self._db, stream))) is None:
             return Page()
         return self._db.read(lambda: self._find(where, number, (since, until), search))
 
-    def _find(self, where: Where, number: int | None, span: _Span, search: "_Search") -> Page[Entry]:
-        if number is None and span != (None, None) and search.query is None and not _INDEXED & where.bound.keys():
-            found = self._found_by_time(where, span, search)
+    def _find(self, where: Where, number: int | None, span: _Span, search: "_FindOptions") -> Page[Entry]:
+        if number is None and span != (None, None) and search.query is None and not _INDEXED_FIELDS & where.bound.keys():
+            found = self._find_by_time(where, span, search)
         else:
-            found = self._found_in(where, number, span, search)
+            found = self._find_in_stream(where, number, span, search)
         rows = found.rows
         more = rows[search.limit - 1][0] if len(rows) > search.limit else found.stopped_at
         return Page(
-            load_all(self._db, rows[: search.limit]),
-            next=None if more is None else cursor_at(self._db, more),
+            load_entries(self._db, rows[: search.limit]),
+            next=None if more is None else format_cursor(self._db, more),
             not_indexed=found.not_indexed,
             is_cut=found.stopped_at is not None,
         )
 
-    def _found_by_time(self, where: Where, span: _Span, search: "_Search") -> Found:
-        """Find entries of a span of time in one stream after the other, of those that were written to at that time."""
+    def _find_by_time(self, where: Where, span: _Span, search: "_FindOptions") -> Found:
+        """Find entries of a time span, stream by stream, in the streams that have entries of that time."""
         since, until = span
         streams = Times(self._db).streams(
-            since, until, after=search.after, oldest_first=search.oldest_first, most=_MOST_STREAMS + 1
+            since, until, after=search.after, oldest_first=search.oldest_first, most=_MAX_STREAMS + 1
         )
         rows: list[Row] = []
-        for number, is_inside in streams[:_MOST_STREAMS]:
-            rest = _Search(None, search.oldest_first, search.limit - len(rows), search.after)
-            rows += self._found_in(where.copy(), number, (None, None) if is_inside else span, rest).rows
+        for number, is_inside in streams[:_MAX_STREAMS]:
+            rest = _FindOptions(None, search.oldest_first, search.limit - len(rows), search.after)
+            rows += self._find_in_stream(where.copy(), number, (None, None) if is_inside else span, rest).rows
             if len(rows) > search.limit:
                 return Found(rows)
-        if len(streams) <= _MOST_STREAMS:
+        if len(streams) <= _MAX_STREAMS:
             return Found(rows)
-        last = streams[_MOST_STREAMS - 1][0]
+        last = streams[_MAX_STREAMS - 1][0]
         return Found(rows, stopped_at=newest_position(self._db, last) if search.oldest_first else last * STREAM_SIZE + 1)
 
-    def _found_in(self, where: Where, number: int | None, span: _Span, search: "_Search") -> Found:
-        """Find entries of one stream or of all."""
+    def _find_in_stream(self, where: Where, number: int | None, span: _Span, search: "_FindOptions") -> Found:
+        """Find entries of one stream, or of all."""
         if span != (None, None):
             Times(self._db).narrow(where, number, *span)
         if number is not None:
             where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)
-        return self._found(where, number, search)
+        return self._find_matches(where, number, search)
 
-    def _found(self, where: Where, number: int | None, search: "_Search") -> Found:
+    def _find_matches(self, where: Where, number: int | None, search: "_FindOptions") -> Found:
         tags = {name: where.bound[name] for name in _TAGS if name in where.bound}
         if search.query is not None:
-            return self._by_search(where, tags, number, search)
-        if not tags or not self._db.finds_tags_by_search or _INDEXED & where.bound.keys():
-            return Found(self._in_order(where, search))
-        recent = self._recent(where, number, search)
+            return self._find_by_index(where, tags, number, search)
+        if not tags or not self._db.finds_tags_by_search or _INDEXED_FIELDS & where.bound.keys():
+            return Found(self._find_in_order(where, search))
+        recent = self._find_recent(where, number, search)
         if len(recent) > search.limit:
             return Found(recent)
-        return self._by_search(where, tags, number, search)
+        return self._find_by_index(where, tags, number, search)
 
-    def _by_search(self, where: Where, tags: dict[str, str], number: int | None, search: "_Search") -> Found:
-        asked = Search(
+    def _find_by_index(self, where: Where, tags: dict[str, str], number: int | None, search: "_FindOptions") -> Found:
+        request = Search(
             query=search.query or Query(""),
             tags=tags if self._db.finds_tags_by_search else {},
-            # The bounds of a stream are conditions of the search itself.
+            # The search itself limits the stream.
             condition=" and ".join(clause for clause in where.clauses if clause != _IN_STREAM),
             bound=where.bound,
             oldest_first=search.oldest_first,
@@ -258,41 +260,43 @@ class Journal:
             after=search.after,
             stream_no=number,
         )
-        return search_entries(self._db, SELECT, asked)
+        return search_entries(self._db, SELECT, request)
 
-    def _recent(self, where: Where, number: int | None, search: "_Search") -> list[Row]:
-        """Look through the latest entries of a stream: what many entries share is usually found there."""
+    def _find_recent(self, where: Where, number: int | None, search: "_FindOptions") -> list[Row]:
+        """Find matches among the latest entries of a stream. Frequent values usually fill a page from there."""
         if number is None or search.oldest_first:
             return []
         top = search.after or newest_position(self._db, number) + 1
-        near = where.copy()
-        near.add("pos >= :near", near=top - _LOOK_BACK)
-        return self._in_order(near, search)
+        recent = where.copy()
+        recent.add("pos >= :lowest", lowest=top - _RECENT_ENTRIES)
+        return self._find_in_order(recent, search)
 
-    def _in_order(self, where: Where, search: "_Search") -> list[Row]:
+    def _find_in_order(self, where: Where, search: "_FindOptions") -> list[Row]:
         if search.after is not None:
             where.add("pos > :after" if search.oldest_first else "pos < :after", after=search.after)
         order = f"order by pos {'asc' if search.oldest_first else 'desc'} limit {search.limit + 1}"
         if "task_id" not in where.bound:
             return self._db.rows(f"{SELECT} {where.sql} {order}", where.bound)[1]
-        # What the task itself became is found by its record, and all else by its task: no index holds both.
-        own = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
-        others = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
-        return self._db.rows(f"select * from ({own}) own union all select * from ({others}) others {order}", where.bound)[1]
+        # Changes of the task itself are found by record, other entries by task: no index covers both.
+        changes = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
+        related = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
+        return self._db.rows(
+            f"select * from ({changes}) changes union all select * from ({related}) related {order}", where.bound
+        )[1]
 
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:
-        """Find entries whose text has all the words, newest first; `word*` matches a beginning.
+        """Find entries whose text has all the words, newest first; `word*` matches a prefix.
 
-        A beginning that very many entries have is looked for in 2,000 of them: then `is_cut` is true, and `next` goes on.
+        A prefix with very many matches is searched in 2,000 entries at a time: then `is_cut` is true, and `next` continues.
         """
         return self.find(stream, text=words, limit=limit, after=after)
 
     @writes_in_steps
     def index(self) -> dict[str, int]:
-        """Index all entries for search, in small steps that writers hardly notice.
+        """Index all entries for search, in small steps that barely delay writers.
 
-        It is needed only after a great many entries were written at once and no `serve` is running.
+        Needed only after very many entries were written at once while no `serve` was running.
         """
         return {"indexed": sum(index_everything(self._db))}
 
@@ -301,7 +305,7 @@ class Journal:
         return index_some(self._db, going_on=going_on)
 
     def not_indexed(self) -> int:
-        """Count the entries that are not in the text index, in streams that go on and in new ones. Call it in a read."""
+        """Count the entries missing from the text index, in unfinished and new streams. Call it in a read."""
         return entries_in(not_indexed(self._db, None, going_on=True))
 
     @follows
@@ -322,14 +326,14 @@ class Journal:
     @reads
     def heads(self) -> list[StreamHead]:
         """List every stream with the number and hash of its last entry."""
-        return heads(self._db)
+        return list_heads(self._db)
 
     @reads
     def now(self, *, going_on: bool = False) -> str:
         """Return a cursor at the last entry of every stream, for `since`.
 
-        `going_on` leaves out the runs that are over: such a cursor is short however many they are, and is for `since` with
-        `going_on`. Of a run that goes on again later, all that it has counts as new.
+        `going_on` leaves out finished runs, which keeps the cursor short; use it with `since` and `going_on`. If such a run
+        is resumed later, all its entries count as new.
         """
         check_committed(self._db, "journal.now")
         return cursor_at_heads(self._db, going_on=going_on)
@@ -338,26 +342,26 @@ class Journal:
     def since(self, cursor: str, *, going_on: bool = False) -> StreamChanges:
         """Return the streams with entries after a cursor, the range of their numbers, and the next cursor.
 
-        `going_on` looks only at the runs that go on, at new streams and at those of no run: that costs the same however many
-        runs are over, and finds what is written to one of these the next time that all are looked at.
+        `going_on` checks only unfinished runs, new streams and streams of no run, so finished runs cost nothing. A call
+        without it finds what was written to finished runs meanwhile.
         """
         check_committed(self._db, "journal.since")
-        return moved(self._db, cursor, going_on=going_on)
+        return find_stream_changes(self._db, cursor, going_on=going_on)
 
     @reads
     def history(self, table: str, record_id: str, *, limit: int = 20, after: str | None = None) -> Page[Entry]:
-        """List what a record became, change by change, oldest first."""
-        self._class_of(table)
+        """List the changes of a record, oldest first."""
+        self._record_class(table)
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
         if after is not None:
-            where.add("seq > :after", after=(position_of(self._db, after) or 0) % STREAM_SIZE)
+            where.add("seq > :after", after=(parse_cursor(self._db, after) or 0) % STREAM_SIZE)
         size = page_size(limit)
         _, rows = self._db.rows(f"{SELECT} {where.sql} order by seq limit {size + 1}", where.bound)
-        entries = load_all(self._db, rows)
+        entries = load_entries(self._db, rows)
         if not entries and after is None:
             raise NotFound(f"no entry records {table} {record_id!r}")
-        return Page(entries[:size], next=cursor_at(self._db, rows[size - 1][0]) if len(entries) > size else None)
+        return Page(entries[:size], next=format_cursor(self._db, rows[size - 1][0]) if len(entries) > size else None)
 
     if TYPE_CHECKING:
 
@@ -370,26 +374,26 @@ class Journal:
     def at(self, table: str, record_id: str, when: str) -> Record:
         """Return a record as it was at an entry (a number, or STREAM:NUMBER) or at a time.
 
-        In Python, a record's class may stand for the name of its table: what comes back is then of that class.
+        In Python, pass a record class instead of the table name to get a result of that class.
         """
-        record_class = self._class_of(table if isinstance(table, str) else table.table)
+        record_class = self._record_class(table if isinstance(table, str) else table.table)
         table = record_class.table
         where = Where(Entry)
         where.equal(record_table=table, record_id=record_id)
-        stream = self._stream_of(table, record_id)
-        number = number_of(self._db, stream) or 0
+        stream = self._find_stream(table, record_id)
+        number = find_stream_number(self._db, stream) or 0
         where.add(_IN_STREAM, start=number * STREAM_SIZE, end=(number + 1) * STREAM_SIZE)  # only its partition is read
-        moment = moment_of(when, stream)
+        moment = parse_moment(when, stream)
         if isinstance(moment, datetime):
             where.between("at", None, moment)
         else:
             newest = newest_position(self._db, number) % STREAM_SIZE
             if moment > newest:
-                # The present state would be taken for it.
+                # The query below would return the current state.
                 raise NotFound(f"{stream} has entries 1 to {newest}; there is no {moment} yet", stream=stream, seq=newest)
             where.add("seq <= :seq", seq=moment)
         _, found = self._db.rows(f"{SELECT} {where.sql} order by seq desc limit 1", where.bound)
-        image = load(self._db, found[0]).payload if found else None
+        image = load_entry(self._db, found[0]).payload if found else None
         if not isinstance(image, dict) or image.get("removed"):
             raise NotFound(f"there was no {table} {record_id!r} at {when}")
         return record_class.from_image(image)
@@ -398,18 +402,18 @@ class Journal:
     def undo(self, table: str, record_id: str, *, reason: str, entry: int | None = None) -> Record:
         """Undo the last change of a record with a new entry; a second undo restores the change.
 
-        Runs, groups, plans, tasks and schedules allow it for what was edited; tasks and schedules also for being paused or
-        resumed, tasks for being abandoned. Leases, money, approvals, trust and what is evidence stay as they are. With
-        `entry`, the number of the change that is meant, it is refused when another came after it.
+        Edits of runs, groups, plans, tasks and schedules can be undone; for tasks and schedules also a pause or resume, and
+        for tasks an abandonment. Leases, money, approvals, trust and evidence can't be undone. With `entry`, the number of
+        the change to undo, the call fails if a later change exists.
         """
-        record_class = self._class_of(table)
+        record_class = self._record_class(table)
         if not reason.strip():
-            raise Invalid("to take a change back, give a reason", field="reason")
+            raise Invalid("undo needs a reason", field="reason")
         undo = Undo(self._db, self._writer, record_class)
-        return undo.run(self._stream_of(table, record_id), record_id, reason, entry)
+        return undo.run(self._find_stream(table, record_id), record_id, reason, entry)
 
-    def _stream_of(self, table: str, record_id: str) -> str:
-        """Return the stream of a record; refuse one without entries."""
+    def _find_stream(self, table: str, record_id: str) -> str:
+        """Return the stream of a record; raise NotFound if no entry records it."""
         row = self._db.one(
             "select stream from entries where record_table = :table and record_id = :id limit 1",
             {"table": table, "id": record_id},
@@ -418,7 +422,7 @@ class Journal:
             raise NotFound(f"no entry records {table} {record_id!r}", table=table, id=record_id)
         return str(row[0])
 
-    def _class_of(self, table: str) -> type[Record]:
+    def _record_class(self, table: str) -> type[Record]:
         classes = self.record_classes()
         if table not in classes:
             raise Invalid(f"there is no kind of record {table!r}; there are {', '.join(sorted(classes))}")
@@ -428,37 +432,37 @@ class Journal:
     def verify(
         self, stream: str | None = None, *, anchor: str | None = None, since_anchor: bool = False, full: bool = False
     ) -> "Verification":
-        """Walk the hash chains and rebuild every record from the journal; name the first thing that is wrong.
+        """Check the hash chains, and compare every record with the journal; the result names the first problem.
 
-        Without a stream, what is derived is checked too: indexes, sums, words, the schema and the owner's signatures.
-        `anchor` is a file outside the log that keeps the streams' heads, so that a cut-off tail shows too. With
-        `since_anchor`, only what was written after these heads is read, and the records that it describes. In a large log the
-        words of some entries are compared with the text index; with `full`, those of all.
+        Without a stream, derived data is checked too: indexes, sums, words, the schema and the owner's signatures.
+        `anchor` is a file outside the log with the heads of the streams; it reveals a truncated stream. With `since_anchor`,
+        only entries after these heads and their records are checked. In a large log, the text index is compared with a
+        sample of the entries; with `full`, with all of them.
         """
         if not since_anchor:
             return self.verifier(full=full).run(stream, anchor)
         if anchor is None or stream is not None:
-            raise Invalid("since_anchor needs an anchor file, and is for all streams", field="since_anchor")
+            raise Invalid("since_anchor needs an anchor file, and can't be combined with a stream", field="since_anchor")
         return self.verifier().run_since(anchor)
 
     def verifier(self, *, full: bool = False) -> "Verifier":
-        """Return what verifies this log, with all its checks."""
-        # Here, and not at the top: every command imports the journal, and few verify it.
+        """Return a verifier for this log, with all its checks."""
+        # Imported here because every command imports the journal, and few verify it.
         from decklog.journal.verify import Verifier
 
         return Verifier(self._db, self.record_classes(), self._audits(), full=full)
 
 
-def _parts_of(entry_id: str) -> tuple[str, int]:
-    """Read the id of an entry."""
+def _parse_entry_id(entry_id: str) -> tuple[str, int]:
+    """Split the id of an entry into its stream and number."""
     stream, _, number = entry_id.rpartition(":")
     if not stream or not (number.isascii() and number.isdigit()):
         raise Invalid(f"{entry_id!r} is not the id of an entry; write STREAM:NUMBER, or the stream and then the number")
     return stream, int(number)
 
 
-class _Search(NamedTuple):
-    """How a list was asked for."""
+class _FindOptions(NamedTuple):
+    """The query and paging options of one search."""
 
     query: Query | None
     oldest_first: bool

@@ -1,4 +1,4 @@
-"""New entries: checked and redacted before their transaction, and looked up by their keys in it."""
+"""New entries: checks and redaction before the transaction, and the lookup of keys inside it."""
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import zip_longest
@@ -6,14 +6,14 @@ from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.db.base import Database
-from decklog.db.where import enum_of
+from decklog.db.where import parse_enum
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.journal.rows import COLUMNS
 from decklog.records.values import Values
 
-# The columns of an entry, position, number and hash still empty.
+# The columns of an entry; position, number and hash are still empty.
 EntryRow = tuple[Any, ...]
-# Stream, subtype, group and key: only one entry has the same ones.
+# Stream, subtype, group and key, which identify an entry.
 Identity = tuple[str, str, str, str]
 
 EMPTY: dict[str, Any] = {**dict.fromkeys(COLUMNS), "kind": "interaction"}
@@ -21,13 +21,13 @@ _ENUMERATIONS = (("kind", EntryKind), ("phase", ReasoningPhase), ("confidence", 
 
 
 def prepare_entry(values: Values, given: dict[str, Any]) -> EntryRow:
-    """Check and redact an entry, and return its columns; needs no transaction, and works in another process too."""
+    """Check and redact an entry, and return its columns. Needs no transaction."""
     columns = {**EMPTY, **given}
     for name, enumeration in _ENUMERATIONS:
         if columns[name] is not None and not isinstance(columns[name], enumeration):
-            enum_of(enumeration, columns[name], name)
+            parse_enum(enumeration, columns[name], name)
     if columns["kind"] == "change":
-        raise Invalid("entries of kind change are written by the stores alone; use event for your own")
+        raise Invalid("only stores write entries of kind change; use event for your own")
     payload = columns["payload"]
     if payload is None and columns["body"] is None:
         raise Invalid("an entry needs a body or a payload")
@@ -37,15 +37,15 @@ def prepare_entry(values: Values, given: dict[str, Any]) -> EntryRow:
     return tuple(columns.values())
 
 
-# A few sizes of query, filled up with nulls: otherwise each number of keys would be planned and cached.
+# Query sizes, padded with nulls: otherwise a query for each number of keys would be planned and cached.
 _SIZES = (1, 16, 128)
 _STREAM, _SUBTYPE, _GROUP, _KEY = map(COLUMNS.index, ("stream", "subtype", "group_id", "key"))
 
 
 def find_keys(db: Database, batch: Sequence[Sequence[Any]]) -> Callable[[], tuple[dict[int, int], dict[int, int]]] | None:
-    """Look up the keys of a batch together with the next statement; None where it has no keys.
+    """Queue a lookup of the keys of a batch for the next statement; return None if it has no keys.
 
-    The result returns the entries that came before: in the batch, place by earlier place; in the journal, place by position.
+    Call the result for two mappings by place: the earlier place with the same key, and the position in the journal.
     """
     first: dict[Identity, int] = {}
     repeated: dict[int, int] = {}
@@ -56,7 +56,7 @@ def find_keys(db: Database, batch: Sequence[Sequence[Any]]) -> Callable[[], tupl
                 repeated[place] = earlier
     if not first:
         return None
-    find = _find_positions(db, [*first])
+    find = _queue_positions(db, [*first])
 
     def answer() -> tuple[dict[int, int], dict[int, int]]:
         found = {first[identity]: position for identity, position in find().items()}
@@ -65,28 +65,28 @@ def find_keys(db: Database, batch: Sequence[Sequence[Any]]) -> Callable[[], tupl
     return answer
 
 
-def positions_of(db: Database, identities: Iterable[Identity]) -> dict[Identity, int]:
-    """Find the positions of the entries with some keys, each by its stream, subtype, group and key."""
-    return _find_positions(db, [*identities])()
+def find_positions(db: Database, identities: Iterable[Identity]) -> dict[Identity, int]:
+    """Find the positions of entries by stream, subtype, group and key."""
+    return _queue_positions(db, [*identities])()
 
 
-def _find_positions(db: Database, identities: list[Identity]) -> Callable[[], dict[Identity, int]]:
+def _queue_positions(db: Database, identities: list[Identity]) -> Callable[[], dict[Identity, int]]:
     answers = []
     for start in range(0, len(identities), _SIZES[-1]):
-        some = identities[start : start + _SIZES[-1]]
-        names, query = _KEY_QUERIES[next(size for size in _SIZES if size >= len(some))]
-        bound = dict(zip_longest(names, [value for place, one in enumerate(some) for value in (place, *one)]))
-        answers.append((some, db.queue_rows(query, bound)))
-    return lambda: {some[place]: position for some, rows in answers for place, position in rows()}
+        chunk = identities[start : start + _SIZES[-1]]
+        names, query = _KEY_QUERIES[next(size for size in _SIZES if size >= len(chunk))]
+        bound = dict(zip_longest(names, [value for place, one in enumerate(chunk) for value in (place, *one)]))
+        answers.append((chunk, db.queue_rows(query, bound)))
+    return lambda: {chunk[place]: position for chunk, rows in answers for place, position in rows()}
 
 
-def _key_query(size: int) -> tuple[list[str], str]:
-    """Write the query for a number of keys; rows are named by their place."""
+def _build_key_query(size: int) -> tuple[list[str], str]:
+    """Build the query for a number of keys; it returns places with positions."""
     parts = ("place", "stream", "subtype", "group_id", "key")
     rows = [[f"{part}_{number}" for part in parts] for number in range(size)]
-    # A subquery for each key: a join may be planned to read all of a journal that is small yet.
+    # Use a subquery for each key: the planner may read a whole small journal for a join.
     query = f"""
-        with asked (place, in_stream, of_subtype, of_group, with_key) as
+        with wanted (place, in_stream, of_subtype, of_group, with_key) as
           (values {", ".join(f"({', '.join(':' + name for name in row)})" for row in rows)})
         select place, pos
           from (
@@ -98,11 +98,11 @@ def _key_query(size: int) -> tuple[list[str], str]:
                  and coalesce(group_id, '') = of_group
                  and key = with_key
             ) as pos
-              from asked
+              from wanted
           ) found
          where pos is not null
         """
     return [name for row in rows for name in row], query
 
 
-_KEY_QUERIES = {size: _key_query(size) for size in _SIZES}
+_KEY_QUERIES = {size: _build_key_query(size) for size in _SIZES}

@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.core.errors import Damaged, Invalid
 from decklog.db.base import Database, Row
-from decklog.journal.findings import Verification, object_of, passing_over
+from decklog.journal.findings import Verification, ignore_damage, parse_object
 from decklog.journal.rows import STREAM_SIZE
 from decklog.journal.texts import StoredText, Texts
 from decklog.records.record import Record
@@ -48,7 +48,7 @@ class Projections:
             with counted (name, number) as ({counted})
             select name, exists (select 1 from entries where record_table = name), number from counted
         """
-        with passing_over(self._db):
+        with ignore_damage(self._db):
             rows = self._db.rows(sql, {})[1]
             return {table: (bool(has_entries), count) for table, has_entries, count in rows}
         return {}
@@ -87,7 +87,7 @@ class Projections:
             count = counted[0] if counted else 0
         if count > found:
             self._find_strangers(record_class)
-        if record_class.keeps:
+        if record_class.blob_columns:
             self._texts.check_records(self._kept_by(record_class))
 
     def compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
@@ -139,8 +139,8 @@ class Projections:
     def _kept_by(self, record_class: type[Record]) -> Iterator[StoredText]:
         """Yield what records name, or once named, by a digest."""
         for record_id, stream, seq, payload in self._images(record_class):
-            image = object_of(payload)
-            if image is not None and (digest := record_class.kept_in(record_class.upcast(image))) is not None:
+            image = parse_object(payload)
+            if image is not None and (digest := record_class.blob_digest(record_class.upcast(image))) is not None:
                 where = {"stream": stream, "seq": seq, "table": "blobs", "record_id": str(digest)}
                 yield StoredText(digest, f"bytes of {record_class.table} {record_id}", where)
 
@@ -198,7 +198,7 @@ class Image:
 
     @cached_property
     def _payload_object(self) -> dict[str, Any] | None:
-        return object_of(self._payload)
+        return parse_object(self._payload)
 
     @property
     def is_removal(self) -> bool:

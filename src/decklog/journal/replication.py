@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self
 from decklog.core.clock import Clock
 from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import Database
-from decklog.journal.blobs import keep, kept
+from decklog.journal.blobs import load_blob, store_blob
 from decklog.journal.chain import (
     AT,
     HASH,
@@ -23,11 +23,11 @@ from decklog.journal.chain import (
     EntryRange,
     Row,
     find_mismatch,
-    image_of,
     mismatch_error,
+    parse_image,
     unusable_entry_error,
 )
-from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, number_of
+from decklog.journal.rows import COLUMNS, SELECT, STREAM_SIZE, find_stream_number
 from decklog.journal.writer import Writer
 from decklog.records.record import Record
 
@@ -66,7 +66,7 @@ class Replication:
         return self._db.read(lambda: self._rows_after(stream, after, limit))
 
     def _rows_after(self, stream: str, after: int, limit: int) -> list[Row]:
-        number = number_of(self._db, stream)
+        number = find_stream_number(self._db, stream)
         if number is None:
             return []
         start = number * STREAM_SIZE
@@ -96,7 +96,7 @@ class Replication:
             else:
                 known[row[0]] = row
         self._compare(known)
-        images = {row[0]: image_of(row) for row in fresh if row[RECORD_TABLE] is not None}
+        images = {row[0]: parse_image(row) for row in fresh if row[RECORD_TABLE] is not None}
         self._write_rows(fresh, images, [row[STREAM] for row in fresh])
         return len(fresh)
 
@@ -118,7 +118,7 @@ class Replication:
     def _joined(self, entry_range: EntryRange) -> list[Row]:
         """Put a range behind its stream's head and make its last row the head; return the rows in their new places."""
         stream, seq = entry_range.stream, entry_range.rows[0][SEQ]
-        pos, hash, at = self._writer.head(stream, new_stream=True, at=entry_range.rows[0][AT])
+        pos, hash, at = self._writer.lock_head(stream, new_stream=True, at=entry_range.rows[0][AT])
         start = pos - pos % STREAM_SIZE
         if start + seq != pos + 1 or entry_range.previous != hash:
             raise Conflict(
@@ -130,14 +130,14 @@ class Replication:
         rows = [(start + row[SEQ], *row[1:]) for row in entry_range.rows]
         times = [at, *(row[AT] for row in rows)]
         if any(map(gt, times, times[1:])):
-            self._writer.out_of_order(stream)
+            self._writer.mark_out_of_order(stream)
         self._db.memo["head", stream] = (rows[-1][0], rows[-1][HASH], rows[-1][AT])
         return rows
 
     def _write_rows(self, rows: list[Row], images: dict[int, Any], streams: list[str]) -> None:
         """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
         self._db.insert("entries", COLUMNS, rows)
-        self._writer.keep_heads({stream: self._db.memo["head", stream] for stream in streams})
+        self._writer.store_heads({stream: self._db.memo["head", stream] for stream in streams})
         self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
         # What stores remember of their tables may be old now; the heads are what was just written.
         for key in [key for key in self._db.memo if key[0] != "head"]:
@@ -146,7 +146,7 @@ class Replication:
     def _placed(self, row: Row) -> tuple[Row, bool]:
         """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
         stream, seq = row[STREAM], row[SEQ]
-        head = self._writer.head(stream, new_stream=True, at=row[AT])
+        head = self._writer.lock_head(stream, new_stream=True, at=row[AT])
         seen = head[0] % STREAM_SIZE
         row = (head[0] - seen + seq, *row[1:])
         if seq <= seen:
@@ -157,7 +157,7 @@ class Replication:
         if what is not None:
             raise mismatch_error(row, what)
         if row[AT] < head[2]:
-            self._writer.out_of_order(stream)
+            self._writer.mark_out_of_order(stream)
         self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
         return row, True
 
@@ -231,7 +231,7 @@ class Replication:
 
     def lacking_texts(self, stream: str) -> Iterator[int]:
         """Yield the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
-        start = (number_of(self._db, stream) or 0) * STREAM_SIZE
+        start = (find_stream_number(self._db, stream) or 0) * STREAM_SIZE
         gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
         sql = f"""
             select seq
@@ -247,7 +247,7 @@ class Replication:
     def blobs(self, digests: list[str]) -> Iterator[tuple[str, bytes]]:
         """Yield blobs by their digests."""
         for digest in digests:
-            content = self._db.read(lambda digest=digest: kept(self._db, digest))  # type: ignore[misc]
+            content = self._db.read(lambda digest=digest: load_blob(self._db, digest))  # type: ignore[misc]
             if content is not None:
                 yield digest, content
 
@@ -259,4 +259,4 @@ class Replication:
         for digest, content in blobs:
             if sha256(content).hexdigest() != digest:
                 raise Damaged(f"blob {digest} does not match its digest", digest=digest)
-            keep(self._db, content, digest)
+            store_blob(self._db, content, digest)

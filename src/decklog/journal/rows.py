@@ -1,4 +1,4 @@
-"""Entries as rows of a database: where they lie, and how one is read."""
+"""Entries as database rows: their columns, positions and cursors."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -7,12 +7,12 @@ from typing import TypedDict
 from decklog.core.errors import Invalid
 from decklog.db.base import STREAM_SIZE as STREAM_SIZE
 from decklog.db.base import Database, Row
-from decklog.db.where import cursor_of
-from decklog.journal.blobs import kept_text
+from decklog.db.where import parse_position
+from decklog.journal.blobs import load_blob_text
 from decklog.journal.entry import Entry
 from decklog.records.values import from_json
 
-# Streams that belong to no run. Their places give them their numbers on PostgreSQL: a new one is added at the end.
+# Streams that belong to no run. Add new ones at the end: on PostgreSQL the place determines the number.
 RESERVED_PLACES = ("@desk", "@memory", "@workflow", "@ledger", "@edits", "@archive")
 RESERVED = frozenset(RESERVED_PLACES)
 COLUMNS = (
@@ -21,9 +21,9 @@ COLUMNS = (
 )
 SELECT = f"select {', '.join(COLUMNS)} from entries"
 HEAD = "select pos, hash, at from entries where pos >= :start and pos < :end order by pos desc limit 1"
-# Asked for together, filled up with nulls: one text is planned once.
-_TOGETHER = 128
-_MARKS = [f"pos_{number}" for number in range(_TOGETHER)]
+# Positions per query, padded with nulls, so that one statement is prepared once.
+_BATCH_SIZE = 128
+_MARKS = [f"pos_{number}" for number in range(_BATCH_SIZE)]
 _AT_POSITIONS = f"{SELECT} where pos in ({', '.join(':' + mark for mark in _MARKS)})"
 _FIELDS = COLUMNS[1:]
 _HASH_MARK = "-"
@@ -53,20 +53,20 @@ class StreamChanges(TypedDict):
     cursor: str
 
 
-def number_of(db: Database, stream: str) -> int | None:
-    """Look up the number a stream has in this database."""
+def find_stream_number(db: Database, stream: str) -> int | None:
+    """Return the number of a stream in this database; None if the stream does not exist."""
     row = db.one("select no from streams where name = :stream", {"stream": stream})
     return row[0] if row else None
 
 
 def newest_position(db: Database, number: int) -> int:
-    """Return the position of a stream's last entry; its start when it has none."""
+    """Return the position of a stream's last entry, or of its start if it has none."""
     row = db.one("select head_pos from stream_heads where no = :number", {"number": number})
     return row[0] if row else number * STREAM_SIZE
 
 
-def heads(db: Database) -> list[StreamHead]:
-    """List every stream with the number and hash of its last entry; the reserved ones, whose records name runs, come last."""
+def list_heads(db: Database) -> list[StreamHead]:
+    """List every stream with the number and hash of its last entry, reserved streams last."""
     _, rows = db.rows(
         """
         select s.name, s.head_seq, s.head_hash
@@ -79,54 +79,54 @@ def heads(db: Database) -> list[StreamHead]:
 
 
 def newest_time(db: Database) -> str:
-    """Return the latest time that the last entry of any stream has."""
+    """Return the latest time among the last entries of all streams."""
     row = db.one("select max(head_at) from stream_heads", {})
     return str(row[0]) if row and row[0] is not None else ""
 
 
-def load(db: Database, row: Row) -> Entry:
-    """Make an entry from a whole row, with what it names by digest."""
+def load_entry(db: Database, row: Row) -> Entry:
+    """Build an entry from a whole row, and load its blobs."""
     entry = Entry.from_rows(_FIELDS, [row[1:]])[0]
     if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
-        _fill(db, entry)
+        _load_blobs(db, entry)
     return entry
 
 
-def load_all(db: Database, rows: list[Row]) -> list[Entry]:
-    """Make entries from whole rows."""
+def load_entries(db: Database, rows: list[Row]) -> list[Entry]:
+    """Build entries from whole rows, and load their blobs."""
     entries = Entry.from_rows(_FIELDS, [row[1:] for row in rows])
     for entry, row in zip(entries, rows, strict=True):
         if row[_BODY_DIGEST] is not None or row[_PAYLOAD_DIGEST] is not None:
-            _fill(db, entry)
+            _load_blobs(db, entry)
     return entries
 
 
-def _fill(db: Database, entry: Entry) -> None:
-    """Fetch what the entry names by its digest."""
-    if entry.body is None and entry.body_digest and (text := kept_text(db, entry.body_digest)) is not None:
+def _load_blobs(db: Database, entry: Entry) -> None:
+    """Load the texts of an entry that are stored as blobs."""
+    if entry.body is None and entry.body_digest and (text := load_blob_text(db, entry.body_digest)) is not None:
         object.__setattr__(entry, "body", text)
-    if entry.payload is None and entry.payload_digest and (text := kept_text(db, entry.payload_digest)):
+    if entry.payload is None and entry.payload_digest and (text := load_blob_text(db, entry.payload_digest)):
         object.__setattr__(entry, "payload", from_json(text))
 
 
-def cursor_at(db: Database, position: int) -> str:
-    """Write the cursor that goes on after an entry. Inside a transaction it names the entry's hash: it may be rolled back."""
+def format_cursor(db: Database, position: int) -> str:
+    """Return the cursor after an entry. Inside a transaction it includes the hash, because the entry may be rolled back."""
     if not db.is_in_transaction:
         return str(position)
     return f"{position}{_HASH_MARK}{_hash_at(db, position)}"
 
 
-def position_of(db: Database, cursor: str | int | None) -> int | None:
-    """Read a cursor; refuse one whose entry was rolled back, since another entry may have its number now."""
+def parse_cursor(db: Database, cursor: str | int | None) -> int | None:
+    """Parse a cursor; raise Invalid if its entry was rolled back, since another entry may have its number now."""
     place, mark, hash = str(cursor or "").partition(_HASH_MARK)
     if not (place and mark):
-        return cursor_of(cursor)
-    position = cursor_of(place)
+        return parse_position(cursor)
+    position = parse_position(place)
     assert position is not None
     if db.read(lambda: _hash_at(db, position)) != hash:
         raise Invalid(
-            "this cursor was given inside a transaction that was rolled back, and its entry is not in the journal",
-            hint="Read the list from its beginning.",
+            "this cursor is of an entry that was rolled back",
+            hint="Start again without a cursor.",
             field="after",
         )
     return position
@@ -139,19 +139,19 @@ def _hash_at(db: Database, position: int) -> str | None:
 
 def entry_at(db: Database, position: int) -> Entry:
     """Return the entry at a position."""
-    return db.read(lambda: load(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
+    return db.read(lambda: load_entry(db, db.rows(f"{SELECT} where pos = :pos", {"pos": position})[1][0]))
 
 
 def rows_at(db: Database, positions: Sequence[int]) -> dict[int, Row]:
-    """Return the whole rows at many positions: a question for each costs more than the row."""
+    """Return the whole rows at many positions, read in batches."""
     found: dict[int, Row] = {}
-    for start in range(0, len(positions), _TOGETHER):
-        asked = dict(zip_longest(_MARKS, positions[start : start + _TOGETHER]))
-        found.update({row[0]: row for row in db.rows(_AT_POSITIONS, asked)[1]})
+    for start in range(0, len(positions), _BATCH_SIZE):
+        bound = dict(zip_longest(_MARKS, positions[start : start + _BATCH_SIZE]))
+        found.update({row[0]: row for row in db.rows(_AT_POSITIONS, bound)[1]})
     return found
 
 
 def entries_between(db: Database, start: int, until: int) -> list[Entry]:
     """List the entries after one position up to another, oldest first."""
     _, rows = db.rows(f"{SELECT} where pos > :start and pos <= :until order by pos", {"start": start, "until": until})
-    return load_all(db, rows)
+    return load_entries(db, rows)

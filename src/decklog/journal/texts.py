@@ -10,9 +10,9 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from decklog.db.base import Database
-from decklog.db.packing import beginning, unpacked
+from decklog.db.packing import decompress_bytes, decompress_start
 from decklog.journal.entry import EntryKind
-from decklog.journal.findings import Verification, object_of
+from decklog.journal.findings import Verification, parse_object
 from decklog.journal.rows import STREAM_SIZE
 
 PRUNED, RECOVERED = "pruned", "recovered"
@@ -86,7 +86,7 @@ class Texts:
     def _events(self, subtype: str, condition: str = "", bound: dict[str, Any] | None = None) -> Iterator[tuple[int, Any]]:
         sql = f"select seq, payload from entries where subtype = :subtype and kind <> 'change' and kind = 'event' {condition}"
         for seq, payload in self._db.each_as_is(sql, {"subtype": subtype, **(bound or {})}):
-            said = object_of(payload)
+            said = parse_object(payload)
             if said is not None:
                 yield seq, said
 
@@ -109,9 +109,9 @@ def _covers(event: tuple[int, Any], seq: int, at: str, kind: str) -> bool:
 
 def _plain(digest: object, size: object, stored: bytes) -> bytes | None:
     """Return what is kept under a digest as it was, even where its size is wrong; None when nothing matches the digest."""
-    for content in (unpacked(stored, size), stored):
+    for content in (decompress_bytes(stored, size), stored):
         if sha256(content).hexdigest() == digest:
             return content
-    content = beginning(stored, _LARGEST)
+    content = decompress_start(stored, _LARGEST)
     # With the right size it would have been read above: its checksum differs.
     return content if len(content) != size and sha256(content).hexdigest() == digest else None

@@ -14,7 +14,7 @@ from decklog.db.search.marks import entries_in
 from decklog.db.where import suggest_id
 from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification, resumable
 from decklog.journal.projections import Projections
-from decklog.journal.rows import STREAM_SIZE, StreamHead, heads, number_of
+from decklog.journal.rows import STREAM_SIZE, StreamHead, find_stream_number, list_heads
 from decklog.journal.texts import Texts
 from decklog.journal.walk import Stream, Walk, changed_heads, ends, hashes_at, pieces_after, streams_of
 from decklog.records.record import Record
@@ -227,11 +227,11 @@ class Verifier:
         if archived and len(kept) < sum(1 for _ in anchors.kept()):
             self.result.leave_to_archives("anchors")
         self.result.anchored += len(kept)
-        numbers = {stream: number_of(self.db, stream) for stream, _, _ in kept}
+        numbers = {stream: find_stream_number(self.db, stream) for stream, _, _ in kept}
         for problem in changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
             self.result.bad(**problem)
         # In the same read: what is written later was not verified.
-        self._verified = heads(self.db)
+        self._verified = list_heads(self.db)
 
     # What was written after the anchors
 

@@ -1,4 +1,4 @@
-"""Write the journal: every entry of every stream passes through here."""
+"""Writes all entries of the journal."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,9 +9,9 @@ from decklog.db.base import Database
 from decklog.db.search.marks import ENTRIES_BETWEEN_STEPS, STREAMS_BETWEEN_STEPS, index_near
 from decklog.db.where import suggest_id
 from decklog.journal import attribution, chain
-from decklog.journal.blobs import INLINE_CHARACTERS, keep
+from decklog.journal.blobs import INLINE_CHARACTERS, store_blob
 from decklog.journal.new_entry import EMPTY, EntryRow, find_keys, prepare_entry
-from decklog.journal.rows import COLUMNS, RESERVED, RESERVED_PLACES, STREAM_SIZE, entry_at, load, rows_at
+from decklog.journal.rows import COLUMNS, RESERVED, RESERVED_PLACES, STREAM_SIZE, entry_at, load_entry, rows_at
 from decklog.records.record import Record
 
 # Position, hash and time of a stream's last entry.
@@ -26,7 +26,7 @@ class Writer:
         self._clock = clock
 
     def now(self) -> str:
-        """Return the time as columns hold it."""
+        """Return the current time as column text."""
         return self._clock.now_text()
 
     # Before the transaction
@@ -36,40 +36,40 @@ class Writer:
         return prepare_entry(self._db.values, _attribute(given))
 
     def prepare_many(self, entries: list[dict[str, Any]]) -> list[EntryRow]:
-        """Prepare several entries, whose texts are scanned together."""
+        """Prepare several entries; their texts are scanned in one batch."""
         entries = list(map(_attribute, entries))
         values = self._db.values
-        with values.scanned_together(entries):
+        with values.scan_batch(entries):
             return [prepare_entry(values, given) for given in entries]
 
-    def changed(
+    def build_change_entry(
         self,
         record_class: type[Record],
         names: tuple[str, ...],
         row: tuple[Any, ...],
-        did: str,
+        action: str,
         note: str | None,
         redacted: bool,
     ) -> EntryRow:
-        """Build the journal entry for a record change; the stores call it in the transaction that changes the row."""
+        """Build the journal entry for a record change, in the transaction that changes the row."""
         body = None
         if note is not None:
-            body, is_note_redacted = self._db.values.text("note", note)
+            body, is_note_redacted = self._db.values.bind_text("note", note)
             redacted = redacted or is_note_redacted
-        # Image and ids are made of column values, which were redacted on their way to the row.
-        stream, record_id, group_id, task_id, is_row_redacted = record_class.named(names, row)
+        # Image and ids have column values, which are already redacted.
+        stream, record_id, group_id, task_id, is_row_redacted = record_class.entry_fields(names, row)
         change: dict[str, Any] = {
-            "stream": stream, "at": self._clock.now_text(), "kind": "change", "subtype": did, "group_id": group_id,
+            "stream": stream, "at": self._clock.now_text(), "kind": "change", "subtype": action, "group_id": group_id,
             "task_id": task_id, "redacted": int(redacted or is_row_redacted), "record_table": record_class.table,
             "record_id": record_id, "body": body, "payload": record_class.image_of(names, row),
         }  # fmt: skip
-        act = attribution.proving.get()
+        act = attribution.owner_act.get()
         if act is not None:
             act.add(record_class.table, record_id, change["payload"])
             change["refs"] = act.refs
-        who = attribution.acting.get()
-        if who is not None:
-            for name, value in self._db.values.bind(who)[0].items():
+        actor = attribution.acting.get()
+        if actor is not None:
+            for name, value in self._db.values.bind(actor)[0].items():
                 if change.get(name) is None:
                     change[name] = value
         return tuple({**EMPTY, **change}.values())
@@ -77,11 +77,11 @@ class Writer:
     # Writing
 
     def write(self, rows: Iterable[Sequence[Any]], *, new_stream: bool = False) -> "WrittenEntries":
-        """Append prepared entries. There is no other way into the journal.
+        """Append prepared entries. Nothing else writes to the journal.
 
-        A row without a time gets the present one. For a key that is known, the first entry with it is returned in its place.
+        A row without a time gets the current one. For an existing key, the result has the first entry with that key.
         """
-        # Copies: the rows must serve again when the transaction is tried again.
+        # Copy the rows: a retry of the transaction needs them unchanged.
         batch = [[*row] for row in rows]
         now, times = "", dict[str, str]()
         for row in batch:
@@ -93,8 +93,8 @@ class Writer:
         for row in fresh:
             self._link(row, heads)
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
-        self.keep_heads(heads)
-        # Index in the background where a stream has grown past a step.
+        self.store_heads(heads)
+        # Index in the background when a stream has grown by a step.
         grown = [head[0] // STREAM_SIZE for head in heads.values() if head[0] % ENTRIES_BETWEEN_STEPS < len(fresh)]
         if grown:
             self._index_soon(max(grown))
@@ -105,15 +105,15 @@ class Writer:
     def _lock(
         self, batch: list[list[Any]], times: dict[str, str], new_stream: bool
     ) -> tuple[dict[str, Head], dict[int, int], dict[int, int]]:
-        """Lock the streams of a batch; return their heads, and the entries whose keys came before, as `find_keys` does."""
+        """Lock the streams of a batch; return their heads, and the repeated and known keys as `find_keys` does."""
         db = self._db
-        # In one order by all who write to several.
+        # Lock in the same order everywhere, to avoid deadlocks.
         streams = sorted(times)
         for stream in streams:
             db.lock_stream_next(stream)
-        # After the locks: from then on nobody else adds a key.
+        # Look up keys after locking: from then on nobody else can add one.
         known = find_keys(db, batch)
-        heads = {stream: self.head(stream, new_stream, at=times[stream]) for stream in streams}
+        heads = {stream: self.lock_head(stream, new_stream, at=times[stream]) for stream in streams}
         if known is None:
             return heads, {}, {}
         if any(db.memo.pop(("started", stream), False) for stream in streams):
@@ -121,13 +121,13 @@ class Writer:
         return heads, *known()
 
     def _link(self, row: list[Any], heads: dict[str, Head]) -> None:
-        """Chain an entry to the head of its stream, and make it the head."""
+        """Chain an entry to the head of its stream; it becomes the new head."""
         if row[chain.RECORD_TABLE] is None:
-            # Texts that are too long for a row move to blobs. The image of a record stays in its row.
+            # Store long texts as blobs. The image of a record stays in its row.
             for _, place, digest in chain.TEXTS:
                 text = row[place]
                 if text is not None and len(text) > INLINE_CHARACTERS:
-                    row[digest], row[place] = keep(self._db, text.encode()), None
+                    row[digest], row[place] = store_blob(self._db, text.encode()), None
         stream, at = row[chain.STREAM], row[chain.AT]
         position, previous, latest = heads[stream]
         position += 1
@@ -135,23 +135,23 @@ class Writer:
         row[chain.HASH] = hashed = chain.hash_row(previous, row)
         heads[stream] = position, hashed, at
         if at < latest and ("unordered", stream) not in self._db.memo:
-            self.out_of_order(stream)
+            self.mark_out_of_order(stream)
             self._db.memo["unordered", stream] = True
 
     def _index_soon(self, number: int) -> None:
-        """Index entries of a stream, and of those that began shortly before it, in the background."""
+        """Index entries of a stream, and of streams that started shortly before it, in the background."""
         self._db.submit_upkeep(lambda: index_near(self._db, number))
 
-    def keep_heads(self, heads: dict[str, Head]) -> None:
-        """Remember the heads of streams for this transaction, and let the database keep them and wake those who wait."""
+    def store_heads(self, heads: dict[str, Head]) -> None:
+        """Store the heads of streams, cache them for this transaction, and notify readers that tail them."""
         for stream, head in heads.items():
             self._db.memo["head", stream] = head
-            self._db.keep_head(stream, *head)
+            self._db.store_head(stream, *head)
 
-    def head(self, stream: str, new_stream: bool = False, *, at: str = "") -> Head:
-        """Find a stream's last entry; nobody else appends to it until this transaction ends.
+    def lock_head(self, stream: str, new_stream: bool = False, *, at: str = "") -> Head:
+        """Lock a stream until this transaction ends, and return its last entry.
 
-        A stream that has none yet begins at the time of its first entry.
+        A new stream starts at the time of its first entry.
         """
         head: Head | None = self._db.memo.get(("head", stream))
         if head is None:
@@ -161,8 +161,8 @@ class Writer:
             head = self._db.head_of(stream, number) or (number * STREAM_SIZE, chain.START, "")
         return head
 
-    def out_of_order(self, stream: str) -> None:
-        """Note that this stream's times do not only grow, so that they are not searched by halves."""
+    def mark_out_of_order(self, stream: str) -> None:
+        """Record that the times of a stream are not ascending, so that they are not searched by bisection."""
         self._db.count("update streams set in_order = 0 where name = :stream and in_order = 1", {"stream": stream})
 
     def _start(self, stream: str, new_stream: bool, at: str) -> int:
@@ -180,39 +180,39 @@ class Writer:
 
 
 class WrittenEntries(Sequence):  # type: ignore[type-arg]
-    """Entries that were just written or known by their keys, each made when it is looked at: of thousands few are."""
+    """Entries just written, or found by their keys. Each is built on access, since few of thousands are used."""
 
     def __init__(self, rows: Sequence[Sequence[Any]], known: dict[int, int], db: Database) -> None:
         self._rows = rows
         self._db = db
-        # The places of those that were known, with their positions in the journal.
+        # Places of the entries that already existed, with their positions in the journal.
         self.known = known
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def known_rows(self, places: Iterable[int]) -> dict[int, tuple[Any, ...]]:
-        """Return the whole rows of those in some places that were known, read together."""
-        asked = {place: self.known[place] for place in places if place in self.known}
-        found = rows_at(self._db, [*asked.values()])
-        return {place: found[position] for place, position in asked.items()}
+        """Return the rows of the entries at some places that already existed, read in one query."""
+        wanted = {place: self.known[place] for place in places if place in self.known}
+        found = rows_at(self._db, [*wanted.values()])
+        return {place: found[position] for place, position in wanted.items()}
 
     def __getitem__(self, place: Any) -> Any:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
+            return [self[index] for index in range(*place.indices(len(self)))]
         place = range(len(self._rows))[place]
         if place in self.known:
-            return entry_at(self._db, self.known[place]).marked_already()
+            return entry_at(self._db, self.known[place]).mark_already()
         row = tuple(self._rows[place])
         if row[chain.BODY_DIGEST] is None and row[chain.PAYLOAD_DIGEST] is None:
-            return load(self._db, row)
-        # The transaction that wrote it is over, and a long text has to be fetched.
-        return self._db.read(lambda: load(self._db, row))
+            return load_entry(self._db, row)
+        # A long text is loaded in a new transaction.
+        return self._db.read(lambda: load_entry(self._db, row))
 
 
 def _attribute(given: dict[str, Any]) -> dict[str, Any]:
     """Fill in the acting agent, task and group where an entry does not name them."""
-    who = attribution.acting.get()
-    if who is None:
+    actor = attribution.acting.get()
+    if actor is None:
         return given
-    return {**who, **{name: value for name, value in given.items() if value is not None}}
+    return {**actor, **{name: value for name, value in given.items() if value is not None}}

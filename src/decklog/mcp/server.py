@@ -19,7 +19,7 @@ from decklog.mcp.identity import HEADER, identify_caller
 from decklog.mcp.source import LogSource
 from decklog.mcp.tool import McpTool, replace_invalid_characters
 from decklog.mcp.tools import TOOLS
-from decklog.records.operations import of_an_agent
+from decklog.records.operations import is_agent_call
 from decklog.shortcuts.caller import PENDING, Caller, ShortcutAnswer, ShortcutContext, Surface
 
 R = TypeVar("R")
@@ -123,7 +123,7 @@ class RequestHandlers:
         worker, environment = identify_caller(context, self._environment)
 
         def work() -> R:
-            of_an_agent.set(True)  # the thread's own context, which ends with the job
+            is_agent_call.set(True)  # the thread's own context, which ends with the job
             log = None
             try:
                 log, folder = self._source.get()

@@ -9,7 +9,7 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.display import counted, dollars, one_line
 from decklog.log import Decklog
 from decklog.models.asking import ModelSetup
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import ApprovalState
 from decklog.stores.approvals.feedback import FeedbackState
 from decklog.stores.approvals.inbox import MessageSeverity, MessageState
@@ -84,16 +84,16 @@ class _Reader:
         self.midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         self._since = self.midnight - _DAY
         self._ended = log.overview.ended(self._since, limit=200)
-        self._under_way = [run.id for status in _GOES_ON for run in every_page(log.runs.find, status=status)]
+        self._under_way = [run.id for status in _GOES_ON for run in find_all(log.runs.find, status=status)]
 
     def _changed(self, state: TaskState, begin: datetime, end: datetime) -> list[Task]:
         """List the tasks that entered a state between two times, in active runs and in runs that ended since."""
         runs = [*self._under_way, *(str(run["id"]) for run in self._ended)]
-        tasks = (task for run_id in runs for task in every_page(self._log.tasks.find, run_id, state=state))
+        tasks = (task for run_id in runs for task in find_all(self._log.tasks.find, run_id, state=state))
         return [task for task in tasks if begin <= task.updated_at < end]
 
     def _tasks_in(self, state: TaskState) -> list[Task]:
-        return list(every_page(self._log.tasks.find, state=state))
+        return list(find_all(self._log.tasks.find, state=state))
 
     # What was done, and what is
 
@@ -107,7 +107,7 @@ class _Reader:
         lines = [f"under way: {_named(task)}{f', {task.worker}' if task.worker else ''}" for task in running]
         lines += [f"done: {_named(task)}" for task in self._changed(TaskState.DONE, self.midnight, self.midnight + _DAY)]
         for run_id in self._under_way:
-            open_tasks = len(list(every_page(self._log.tasks.find, run_id, state=TaskState.PENDING)))
+            open_tasks = len(list(find_all(self._log.tasks.find, run_id, state=TaskState.PENDING)))
             if open_tasks:
                 lines.append(f"to do in run {run_id}: {counted(open_tasks, 'task')}")
         return lines
@@ -160,7 +160,7 @@ class _Reader:
     # Open questions
 
     def questions(self) -> list[str]:
-        waiting = every_page(self._log.overview.waiting)
+        waiting = find_all(self._log.overview.waiting)
         lines = [f"{item.kind} {item.id}: {_sentence(item.what)} {item.command}" for item in waiting if item.is_decision]
         for severity in (MessageSeverity.CRITICAL, MessageSeverity.QUESTION):
             # Messages of unauthorised people wait for a person, and are listed already.

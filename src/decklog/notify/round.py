@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.core.plugins import PluginKind, load_plugin
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 
 if TYPE_CHECKING:
     from decklog import Decklog, Notice, NotifyRule
@@ -36,7 +36,7 @@ class NotifyEvent(NamedTuple):
 
 
 def _needs_attention(log: "Decklog", _since: datetime) -> "Iterator[NotifyEvent]":
-    for item in every_page(log.overview.waiting, limit=_MOST):
+    for item in find_all(log.overview.waiting, limit=_MOST):
         if item.is_decision:
             yield NotifyEvent(f"{item.kind}:{item.id}", f"{item.what}\n{item.command}", item.run_id)
 

@@ -26,7 +26,7 @@ from decklog.plugins import ImportContext, Imported, ImportedComment, ImportedEv
 from decklog.plugins.importers.beads import BeadsSync
 from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
-from decklog.stores.checks import filled, mapping, text, whole
+from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 _SYNCS: dict[str, type[Sync]] = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
@@ -204,7 +204,7 @@ def check_record(record: Imported) -> dict[str, Any]:
 def _tags(name: str, value: object) -> list[str]:
     if not isinstance(value, (list, tuple)):
         raise Invalid(f"{name} is a list of texts; got {value!r}", field=name)
-    return [text(f"each of {name}", tag) for tag in value]
+    return [check_text(f"each of {name}", tag) for tag in value]
 
 
 def _time(name: str, value: object) -> datetime:
@@ -234,22 +234,29 @@ def _one_of(kind: Any, name: str, value: object) -> Any:
 
 
 def _mapping(name: str, value: object) -> dict[str, object]:
-    return mapping(name, dict(value) if isinstance(value, AnyMapping) else value)
+    return check_object(name, dict(value) if isinstance(value, AnyMapping) else value)
 
 
 _CHECKS: dict[type, dict[str, Callable[[str, object], Any]]] = {
     ImportedTask: {
-        "id": filled,
-        "title": text,
-        "objective": text,
+        "id": check_not_blank,
+        "title": check_text,
+        "objective": check_text,
         "state": _state,
-        "priority": partial(whole, high=100),
+        "priority": partial(check_integer, high=100),
         "tags": _tags,
         "created_at": _time,
         "updated_at": _optional_time,
         "more": _mapping,
     },
-    ImportedLink: {"task_id": filled, "other_id": filled, "kind": partial(_one_of, LinkKind)},
-    ImportedComment: {"id": filled, "task_id": filled, "author": text, "body": text, "at": _time},
-    ImportedEvent: {"id": filled, "task_id": filled, "kind": text, "body": text, "at": _time, "payload": _mapping},
+    ImportedLink: {"task_id": check_not_blank, "other_id": check_not_blank, "kind": partial(_one_of, LinkKind)},
+    ImportedComment: {"id": check_not_blank, "task_id": check_not_blank, "author": check_text, "body": check_text, "at": _time},
+    ImportedEvent: {
+        "id": check_not_blank,
+        "task_id": check_not_blank,
+        "kind": check_text,
+        "body": check_text,
+        "at": _time,
+        "payload": _mapping,
+    },
 }

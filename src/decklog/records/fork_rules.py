@@ -17,14 +17,14 @@ class Fork:
     def __init__(self, run_id: str, parent_run_id: str, now: str) -> None:
         self.run_id = run_id
         self.now = now
-        # How many entries the copies take; known once all of them are chosen.
+        # Number of entries of the copies, set after the records are selected.
         self.entries = 0
         # The ids of the copies, by table and by the id of the original.
         self.ids: dict[tuple[str, str], str] = {("runs", parent_run_id): run_id}
 
 
 class FieldRule:
-    """What the copy has in one field: `words` for the documentation, and a function of the original value and the fork."""
+    """How a fork sets one field: `words` for the documentation, and a function of the original value and the fork."""
 
     def __init__(self, words: str, apply: Callable[[Any, Fork], Any] | None = None) -> None:
         self.words = words
@@ -53,7 +53,7 @@ class Replace(FieldRule):
 
 
 class Refer(FieldRule):
-    """The field names records of the run, one or a list of them; the copy names their copies."""
+    """The field has the id of a record of the run, or a list of ids. The copy is_reference to the copies of these records."""
 
     def __init__(self, table: str) -> None:
         super().__init__(f"the copy in `{table}`", self._copies)
@@ -66,7 +66,7 @@ class Refer(FieldRule):
 
 
 class Computed(FieldRule):
-    """The record's own `forked` or `fitted` sets the field."""
+    """The record class sets the field in `compute_forked_fields` or `repair_fork`."""
 
 
 FORK_TIME = FieldRule("the time of the fork", lambda _, fork: fork.now)
@@ -99,12 +99,12 @@ class ForkRule:
         self.left_out = left_out
         self._is_left_out = is_left_out
 
-    def takes(self, image: Image, fork: Fork) -> bool:
-        """Return whether the fork has a copy of this record."""
+    def copies(self, image: Image, fork: Fork) -> bool:
+        """Return whether the fork copies this record."""
         return self.is_copied and not (self._is_left_out is not None and self._is_left_out(image, fork))
 
-    def refers(self, name: str) -> bool:
-        """Return whether a column names records of the run by their ids."""
+    def is_reference(self, name: str) -> bool:
+        """Return whether a column has ids of records of the run."""
         return isinstance(self.fields.get(name), Refer)
 
     def copy(self, image: Image, fork: Fork, holds_json: Callable[[str], bool]) -> Image:
@@ -116,22 +116,22 @@ class ForkRule:
                 if copy[name] is not None or not isinstance(rule, (Refer, Replace)):
                     copy[name] = rule.apply(copy[name], fork)
             elif copy[name] is not None:
-                copy[name] = to_json(_changed(from_json(copy[name]), parts, rule, fork))
+                copy[name] = to_json(_apply_at_path(from_json(copy[name]), parts, rule, fork))
         return copy
 
 
-def left_out(why: str) -> ForkRule:
-    """Return the rule of a record that no fork has."""
+def not_copied(why: str) -> ForkRule:
+    """Return the rule for records that no fork copies."""
     return ForkRule(why, is_copied=False)
 
 
-def _changed(value: Any, parts: list[str], rule: FieldRule, fork: Fork) -> Any:
-    """Return a JSON value with a rule applied to what a path names; a path that leads nowhere changes nothing."""
+def _apply_at_path(value: Any, parts: list[str], rule: FieldRule, fork: Fork) -> Any:
+    """Apply a rule to the part of a JSON value at a path. A path that does not exist changes nothing."""
     if not parts:
         return rule.apply(value, fork)
     first, *rest = parts
     if not isinstance(value, dict) or value.get(first) is None:
         return value
-    inner = _changed(value[first], rest, rule, fork)
+    inner = _apply_at_path(value[first], rest, rule, fork)
     others = {name: part for name, part in value.items() if name != first}
     return others if inner is None else {**others, first: inner}

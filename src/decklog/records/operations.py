@@ -23,7 +23,7 @@ class WritableDatabase(Protocol):
 # Raises LeaseLost; set inside the block of a claim.
 lease: ContextVar[Callable[[Any], None] | None] = ContextVar("decklog_lease", default=None)
 # True while an agent's call runs: operations of the owner are refused, also when another operation calls them.
-of_an_agent: ContextVar[bool] = ContextVar("decklog_of_an_agent", default=False)
+is_agent_call: ContextVar[bool] = ContextVar("decklog_of_an_agent", default=False)
 _late: ContextVar[bool] = ContextVar("decklog_late", default=False)
 
 
@@ -62,22 +62,22 @@ class WaitStep:
     patience: float = 0.0
 
 
-def reading(job: Callable[[], Any]) -> WaitStep:
+def read_step(job: Callable[[], Any]) -> WaitStep:
     """Return a step that runs a job in one read transaction."""
     return WaitStep("read", job)
 
 
-def writing(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
+def write_step(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
     """Return a step that runs a job in one write transaction."""
     return WaitStep("write", job, undo=undo)
 
 
-def calling(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
+def call_step(job: Callable[[], Any], *, undo: Callable[[Any], object] | None = None) -> WaitStep:
     """Return a step that calls another verb."""
     return WaitStep("none", job, undo=undo)
 
 
-def waiting(seconds: float, stream: str | None, *, queue: Hashable = None, patience: float = 0.0) -> WaitStep:
+def wait_step(seconds: float, stream: str | None, *, queue: Hashable = None, patience: float = 0.0) -> WaitStep:
     """Return a step that waits for a commit to a stream, or to any, or for a timeout."""
     return WaitStep("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
@@ -100,7 +100,7 @@ def check_committed(db: Any, what: str) -> None:
         )
 
 
-def _taken(db: Any, step: WaitStep) -> Any:
+def _run_step(db: Any, step: WaitStep) -> Any:
     if step.how == "write":
         return db.write(step.job)
     if step.how == "wait":
@@ -110,7 +110,7 @@ def _taken(db: Any, step: WaitStep) -> Any:
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)
 
 
-def _answer(call: str, db: Any, steps: Generator[WaitStep, Any, R]) -> R:
+def _run_steps(call: str, db: Any, steps: Generator[WaitStep, Any, R]) -> R:
     """Run the steps of a verb in this thread and return its result. Steps that don't wait are measured."""
     found: Any = None
     while True:
@@ -120,12 +120,12 @@ def _answer(call: str, db: Any, steps: Generator[WaitStep, Any, R]) -> R:
         except StopIteration as over:
             answer: R = over.value
             return answer
-        found = _taken(db, step)
+        found = _run_step(db, step)
         if step.how != "wait":
             CALL_SECONDS.observe(call, perf_counter() - started)
 
 
-def _followed(_: str, db: Any, steps: Generator[WaitStep | list[R], Any, None]) -> Iterator[R]:
+def _yield_items(_: str, db: Any, steps: Generator[WaitStep | list[R], Any, None]) -> Iterator[R]:
     """Run the steps of a verb in this thread and yield the items of its lists."""
     found: Any = None
     while True:
@@ -134,16 +134,16 @@ def _followed(_: str, db: Any, steps: Generator[WaitStep | list[R], Any, None]) 
         except StopIteration:
             return
         if isinstance(step, WaitStep):
-            found = _taken(db, step)
+            found = _run_step(db, step)
         else:
             yield from step
             found = None
 
 
-_STEPWISE: dict[str, Callable[[str, Any, Any], Any]] = {"answer": _answer, "follow": _followed}
+_STEPWISE: dict[str, Callable[[str, Any, Any], Any]] = {"answer": _run_steps, "follow": _yield_items}
 
 
-def _keywords_of(function: Callable[..., Any]) -> frozenset[str] | None:
+def _accepted_keywords(function: Callable[..., Any]) -> frozenset[str] | None:
     """Name the keywords a function takes; None when it takes any."""
     code = function.__code__
     named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
@@ -186,7 +186,7 @@ def within_lease(db: WritableDatabase, job: Callable[[], R]) -> R:
     return db.write(checked)
 
 
-def even_late(db: WritableDatabase, job: Callable[[], R]) -> R:
+def write_even_late(db: WritableDatabase, job: Callable[[], R]) -> R:
     """Run a job in one write transaction even after the lease is lost; `is_late` is then true."""
     check = lease.get()
     if check is None:
@@ -217,13 +217,13 @@ def is_late() -> bool:
     return _late.get()
 
 
-def _proven(function: Callable[..., Any], store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _run_signed(function: Callable[..., Any], store: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Run an operation of the owner, with a signature if an owner key is registered."""
     arguments = {**dict(zip(function.__code__.co_varnames[1:], args, strict=False)), **kwargs}
-    return store._under_proof(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
+    return store._run_signed(function.__qualname__.lower(), arguments, lambda: function(store, *args, **kwargs))
 
 
-def _steps_of(function: Callable[..., Any], known: frozenset[str] | None) -> Callable[..., Any]:
+def _build_starter(function: Callable[..., Any], known: frozenset[str] | None) -> Callable[..., Any]:
     """Return what starts the generator of a stepwise verb."""
 
     def steps(store: Any, /, *args: Any, **kwargs: Any) -> Any:
@@ -234,7 +234,7 @@ def _steps_of(function: Callable[..., Any], known: frozenset[str] | None) -> Cal
     return steps
 
 
-def _operation(
+def _build_operation(
     function: Callable[..., Any],
     through: str,
     *,
@@ -244,14 +244,14 @@ def _operation(
     prepares: bool = False,
     hands_out: bool = False,
 ) -> Any:
-    known = _keywords_of(function)
+    known = _accepted_keywords(function)
     name, is_step, is_read, stepwise = function.__name__, prepares or through == "none", through == "read", _STEPWISE.get(through)
 
     @wraps(function)
     def operation(store: Any, /, *args: Any, **kwargs: Any) -> Any:
         if known is not None and not kwargs.keys() <= known:
             raise _unknown_keywords(function, kwargs, known)
-        if owner_only and of_an_agent.get():
+        if owner_only and is_agent_call.get():
             raise Denied(f"{function.__qualname__} is for the owner; agents have no such verb", hint="Ask a person for it.")
         started, call = perf_counter(), f"{type(store).__name__.lower()}.{name}"
         try:
@@ -259,12 +259,12 @@ def _operation(
                 return function(store, *args, **kwargs)
             if stepwise is not None:
                 return stepwise(call, store._db, function(store, *args, **kwargs))
-            job = partial(_proven, function, store, args, kwargs) if owner_only else partial(function, store, *args, **kwargs)
+            job = partial(_run_signed, function, store, args, kwargs) if owner_only else partial(function, store, *args, **kwargs)
             if is_read:
                 return store._db.read(job)
             if lease.get() is None:
                 return store._db.write(job)
-            return even_late(store._db, job) if late else within_lease(store._db, job)
+            return write_even_late(store._db, job) if late else within_lease(store._db, job)
         except OverflowError as problem:
             # Only a number from the caller can exceed the limits of times and columns.
             raise Invalid(f"a number given to {function.__qualname__} is too large: {problem}") from problem
@@ -278,7 +278,7 @@ def _operation(
         owner_only=owner_only,
         function=operation,
         through=through,
-        steps=None if stepwise is None else _steps_of(function, known),
+        steps=None if stepwise is None else _build_starter(function, known),
         hands_out=hands_out,
     )
     return operation
@@ -286,40 +286,40 @@ def _operation(
 
 def reads(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that reads in one transaction."""
-    return _operation(function, "read", writes=False)  # type: ignore[no-any-return]
+    return _build_operation(function, "read", writes=False)  # type: ignore[no-any-return]
 
 
 def reads_in_steps(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that opens its own transactions, because it waits or yields results."""
-    return _operation(function, "none", writes=False)  # type: ignore[no-any-return]
+    return _build_operation(function, "none", writes=False)  # type: ignore[no-any-return]
 
 
 def waits_to_read(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a reading verb that waits: it yields its steps, and returns its answer."""
-    return _operation(function, "answer", writes=False)  # type: ignore[no-any-return]
+    return _build_operation(function, "answer", writes=False)  # type: ignore[no-any-return]
 
 
 def waits_to_write(function: Callable[Concatenate[S, P], Generator[WaitStep, Any, R]]) -> Callable[Concatenate[S, P], R]:
     """Mark a writing verb that waits: it yields its steps, and returns its answer."""
-    return _operation(function, "answer", writes=True)  # type: ignore[no-any-return]
+    return _build_operation(function, "answer", writes=True)  # type: ignore[no-any-return]
 
 
 def follows(
     function: Callable[Concatenate[S, P], Generator[WaitStep | list[R], Any, None]],
 ) -> Callable[Concatenate[S, P], Iterator[R]]:
     """Mark a reading verb that does not end: it yields steps, and lists of items for the caller."""
-    return _operation(function, "follow", writes=False)  # type: ignore[no-any-return]
+    return _build_operation(function, "follow", writes=False)  # type: ignore[no-any-return]
 
 
 def prepares_to_write(function: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
     """Mark a verb that prepares its write outside of its transaction (`within_lease`), so that others do not wait for it."""
-    return _operation(function, "write", writes=True, prepares=True)  # type: ignore[no-any-return]
+    return _build_operation(function, "write", writes=True, prepares=True)  # type: ignore[no-any-return]
 
 
 def _marker(through: str) -> Any:
     def mark(function: Any = None, **options: bool) -> Any:
         def marked(verb: Any) -> Any:
-            return _operation(verb, through, writes=True, **options)
+            return _build_operation(verb, through, writes=True, **options)
 
         return marked if function is None else marked(function)
 

@@ -19,7 +19,7 @@ T = TypeVar("T")
 RecordJson = dict[str, Any]
 
 
-def _plain(annotation: Any) -> Any:
+def _strip_optional(annotation: Any) -> Any:
     """Return the type behind `X | None`."""
     if isinstance(annotation, UnionType):
         inner = [part for part in annotation.__args__ if part is not type(None)]
@@ -27,8 +27,8 @@ def _plain(annotation: Any) -> Any:
     return annotation
 
 
-def _decoder(annotation: Any) -> Callable[[Any], Any] | None:
-    plain = _plain(annotation)
+def _choose_decoder(annotation: Any) -> Callable[[Any], Any] | None:
+    plain = _strip_optional(annotation)
     origin = getattr(plain, "__origin__", plain)
     if origin is datetime:
         return from_text
@@ -46,7 +46,7 @@ def default_of(field: Field[Any]) -> Any:
     return field.default if field.default_factory is MISSING else field.default_factory()
 
 
-def _as_column(default: Any) -> Any:
+def _encode_default(default: Any) -> Any:
     """Return a field's default as its column stores it."""
     if default is MISSING or default is None:
         return None
@@ -56,15 +56,15 @@ def _as_column(default: Any) -> Any:
 
 
 # Prefix of the raw value of a field that is decoded on first access. No field's name can begin with it.
-_RAW = " "
+_RAW_PREFIX = " "
 # Equal to no value of a column.
 _ALWAYS_WRITTEN = object()
 # Records of a page, where all pages are read.
-_PAGE = 200
-_one_at_a_time = forks.lock()
+_PAGE_SIZE = 200
+_defaults_lock = forks.create_lock()
 
 
-def _take_defaults_off(record_class: type, names: Iterable[str]) -> None:
+def _remove_defaults(record_class: type, names: Iterable[str]) -> None:
     """Delete the defaults of fields from a class: Python would find them before it calls `__getattr__`."""
     for owner in record_class.__mro__:
         for name in names:
@@ -72,18 +72,18 @@ def _take_defaults_off(record_class: type, names: Iterable[str]) -> None:
                 delattr(owner, name)
 
 
-def _is_its_own_text(decode: Callable[[Any], Any]) -> bool:
+def _is_json_text(decode: Callable[[Any], Any]) -> bool:
     """Return whether a column's text is also its JSON form, as for times and enumerations."""
     return decode is from_text or (isinstance(decode, type) and issubclass(decode, Enum))
 
 
 @cache
-def _keys_of(record_class: "type[Record]", names: tuple[str, ...]) -> tuple[str, ...] | None:
+def _dict_keys(record_class: "type[Record]", names: tuple[str, ...]) -> tuple[str, ...] | None:
     """Return the keys in a record's dictionary for these columns; None if they are not exactly the record's columns."""
     if set(names) != set(record_class.columns()):
         return None
     decoders = record_class._decoders()
-    return tuple(_RAW + name if name in decoders else name for name in names)
+    return tuple(_RAW_PREFIX + name if name in decoders else name for name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,11 +108,11 @@ class Record:
     # Columns that an image leaves out when they have this value. Never change an entry of this list: old images rely on it.
     omitted_values = ()  # type: tuple[tuple[str, str | int], ...]
     # The column with the digest of bytes stored with the row. With a second column: only where that one is null.
-    keeps = ()  # type: tuple[str, ...]
+    blob_columns = ()  # type: tuple[str, ...]
     # Columns that undo restores. A record without any can't be undone.
-    restores = ()  # type: tuple[str, ...]
+    undo_columns = ()  # type: tuple[str, ...]
     # Columns that may have changed too and keep their current value.
-    kept_on_undo = ("updated_at",)  # type: tuple[str, ...]
+    undo_ignored_columns = ("updated_at",)  # type: tuple[str, ...]
     # True on the result of an idempotent verb that had nothing left to do.
     already = False
 
@@ -125,9 +125,9 @@ class Record:
     @classmethod
     @cache
     def _decoders(cls) -> dict[str, Callable[[Any], Any]]:
-        found = ((field.name, _decoder(field.type)) for field in fields(cls))
-        with _one_at_a_time:
-            _take_defaults_off(cls, cls.columns())
+        found = ((field.name, _choose_decoder(field.type)) for field in fields(cls))
+        with _defaults_lock:
+            _remove_defaults(cls, cls.columns())
         return {name: decode for name, decode in found if decode is not None}
 
     @classmethod
@@ -138,7 +138,7 @@ class Record:
     @classmethod
     def from_rows(cls, names: tuple[str, ...], rows: Iterable[Sequence[Any]]) -> list[Self]:
         """Build records from rows with the same columns. Times, enumerations and JSON are decoded on first access."""
-        keys = _keys_of(cls, names)  # type: ignore[arg-type]
+        keys = _dict_keys(cls, names)  # type: ignore[arg-type]
         if keys is None:
             return [cls.from_image(dict(zip(names, row, strict=True))) for row in rows]
         records = []
@@ -159,9 +159,9 @@ class Record:
 
         def __getattr__(self, name: str) -> Any:
             own = self.__dict__
-            if _RAW + name not in own:
+            if _RAW_PREFIX + name not in own:
                 raise AttributeError(f"a {self.noun()} has no {name!r}")
-            raw = own[_RAW + name]
+            raw = own[_RAW_PREFIX + name]
             value = own[name] = None if raw is None else self._decoded(name, raw)
             return value
 
@@ -195,11 +195,11 @@ class Record:
     @classmethod
     @cache
     def _column_defaults(cls) -> dict[str, Any]:
-        return {field.name: _as_column(default_of(field)) for field in fields(cls)} | dict(cls.omitted_values)
+        return {field.name: _encode_default(default_of(field)) for field in fields(cls)} | dict(cls.omitted_values)
 
     def raw(self, name: str) -> Any:
         """Return a column as the row stores it, not decoded."""
-        return self.__dict__[_RAW + name] if _RAW + name in self.__dict__ else self.__dict__[name]
+        return self.__dict__[_RAW_PREFIX + name] if _RAW_PREFIX + name in self.__dict__ else self.__dict__[name]
 
     @classmethod
     def image_of(cls, names: Iterable[str], row: Sequence[Any]) -> str:
@@ -215,7 +215,7 @@ class Record:
         )
 
     @classmethod
-    def named(cls, names: Iterable[str], row: Sequence[Any]) -> tuple[str, str, str | None, str | None, bool]:
+    def entry_fields(cls, names: Iterable[str], row: Sequence[Any]) -> tuple[str, str, str | None, str | None, bool]:
         """Return the stream, id, group and task of a row, and whether the row is marked as redacted."""
         columns = dict(zip(names, row, strict=True))
         group_id, redacted = columns.get("group_id"), bool(columns.get("redacted"))
@@ -267,14 +267,14 @@ class Record:
         return cls.is_managed
 
     @classmethod
-    def why_not_undone(cls, _before: Mapping[str, Any], _after: Mapping[str, Any], _db: Any) -> str | None:
+    def undo_refusal(cls, _before: Mapping[str, Any], _after: Mapping[str, Any], _db: Any) -> str | None:
         """Return why a change can't be undone although its columns could be restored; None if it can."""
         return None
 
     @classmethod
-    def kept_in(cls, image: Mapping[str, Any]) -> str | None:
+    def blob_digest(cls, image: Mapping[str, Any]) -> str | None:
         """Return the digest of the bytes stored with this row, or None."""
-        digest, *inline = cls.keeps
+        digest, *inline = cls.blob_columns
         return image.get(digest) if all(image.get(name) is None for name in inline) else None
 
     @classmethod
@@ -295,12 +295,12 @@ class Record:
         return rule
 
     @classmethod
-    def forked(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
+    def compute_forked_fields(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
         """Return the image of a copy with its `Computed` fields set."""
         return image
 
     @classmethod
-    def fitted(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    def repair_fork(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Return the records of a fork, made consistent with its other records.
 
         A fork may begin between two entries of one verb.
@@ -314,15 +314,15 @@ class Record:
         for name in self.columns():
             if name in own:
                 data[name] = _jsonable(own[name])
-            elif _is_its_own_text(decoders[name]):
-                data[name] = own[_RAW + name]
+            elif _is_json_text(decoders[name]):
+                data[name] = own[_RAW_PREFIX + name]
             else:
                 data[name] = getattr(self, name)
         if self.already:
             data["already"] = True
         return data
 
-    def marked_already(self) -> Self:
+    def mark_already(self) -> Self:
         object.__setattr__(self, "already", True)
         return self
 
@@ -356,11 +356,11 @@ class Page(list["T"]):
         return search_warnings(self.not_indexed, self.next if self.is_cut else None)
 
 
-def every_page(find: "Callable[..., Page[T]]", *arguments: object, **filters: object) -> "Iterator[T]":
+def find_all(find: "Callable[..., Page[T]]", *arguments: object, **filters: object) -> "Iterator[T]":
     """Yield the records of all pages of a search."""
     after: str | None = None
     while True:
-        page = find(*arguments, **{"limit": _PAGE, **filters}, after=after)
+        page = find(*arguments, **{"limit": _PAGE_SIZE, **filters}, after=after)
         yield from page
         if (after := page.next) is None:
             return

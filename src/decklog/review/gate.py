@@ -349,7 +349,7 @@ def review(log: Decklog, change: Change, *, again: bool = False, feedback_id: st
     settings = load_settings(change)
     last = None if again else last_review(log, change, settings, feedback_id)
     if last is not None and _is_final(log, last):
-        return last.marked_already()
+        return last.mark_already()
     with _open_gate(log, change, settings, feedback_id=feedback_id, last=last, **given) as gate:
         found = gate.review()
     log.runs.finish(gate.run_id, status="completed", summary=f"{found.verdict} on tree {found.tree[:12]}")

@@ -11,12 +11,12 @@ from decklog.core.ids import Ids
 from decklog.db.base import Database
 from decklog.db.where import Where, page_size, suggest_id
 from decklog.journal import chain
-from decklog.journal.attribution import attributed, proving
+from decklog.journal.attribution import fill_context_task, owner_act
 from decklog.journal.journal import Journal
 from decklog.journal.writer import Writer
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
-from decklog.stores.fields import bound_whole, check_fields, check_identity, facts_of
+from decklog.stores.fields import bind_with_defaults, check_fields, check_identity, facts_of
 
 T = TypeVar("T")
 R = TypeVar("R", bound=Record)
@@ -25,12 +25,12 @@ R = TypeVar("R", bound=Record)
 class SignatureChecks(Protocol):
     """Runs owner-only actions under a signature; implemented by the store of signatures."""
 
-    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
+    def run_signed(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T: ...
     @property
     def is_needed(self) -> bool: ...
-    def covers(self, record_class: type[Record], record_id: str) -> bool: ...
-    def counts(self, record_class: type[Record], record_id: str) -> bool: ...
-    def checked(self, record: T) -> T: ...
+    def has_valid_signature(self, record_class: type[Record], record_id: str) -> bool: ...
+    def is_decision_valid(self, record_class: type[Record], record_id: str) -> bool: ...
+    def without_invalid_proof(self, record: T) -> T: ...
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Store:
         self._ids = parts.ids
         self._proofs = parts.proofs
 
-    def _under_proof(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
+    def _run_signed(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Run an owner-only action. If an owner is registered, its signature is stored in the same transaction."""
-        return self._proofs().under(operation, arguments, act)
+        return self._proofs().run_signed(operation, arguments, act)
 
     def _nonce(self) -> str | None:
         """Return the nonce of the signature of the current verb, for its records."""
-        act = proving.get()
+        act = owner_act.get()
         return None if act is None else act.nonce
 
     def _now(self) -> datetime:
@@ -79,7 +79,7 @@ class Store:
 
     def _last_entry_at(self, stream: str) -> str:
         """Return the time of the entry that was just written to a stream."""
-        return str(self._writer.head(stream)[2])
+        return str(self._writer.lock_head(stream)[2])
 
     # Derived tables
 
@@ -90,7 +90,7 @@ class Store:
     def derive(self) -> None:
         """Rebuild the derived tables, for example after an import from another log."""
 
-    def _only(self, table: str, column: str, expected: Sequence[int]) -> Iterator[dict[str, Any]]:
+    def _find_lock_row_problems(self, table: str, column: str, expected: Sequence[int]) -> Iterator[dict[str, Any]]:
         """Yield differences of a table whose rows exist only as locks."""
         found = [row[0] for row in self._db.each_as_is(f"select {column} from {table} order by 1", {})]
         for value in sorted({*found, *expected}, key=str):
@@ -98,9 +98,9 @@ class Store:
                 what = "is gone" if value in expected else "was added"
                 yield {"what": f"{table} {value} {what}", "table": table, "record_id": str(value), "column": column}
 
-    def _restore_only(self, table: str, column: str, expected: Sequence[int]) -> None:
+    def _restore_lock_rows(self, table: str, column: str, expected: Sequence[int]) -> None:
         """Restore the rows of a table whose rows exist only as locks."""
-        if not any(self._only(table, column, expected)):
+        if not any(self._find_lock_row_problems(table, column, expected)):
             return
         self._db.count(f"delete from {table}", {})
         self._db.many(f"insert into {table} ({column}) values (:value)", [{"value": value} for value in expected])
@@ -112,47 +112,49 @@ class Store:
 
         A record of work without a task gets the task of the context.
         """
-        return self._insert(record_class, attributed(record_class, fields), note=note, new_stream=new_stream)
+        return self._insert(record_class, fill_context_task(record_class, fields), note=note, new_stream=new_stream)
 
     def _insert(self, record_class: type[R], fields: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record and its entry exactly as given."""
-        bound, redacted = bound_whole(self._db.values, record_class, fields)
+        bound, redacted = bind_with_defaults(self._db.values, record_class, fields)
         if redacted:
             check_identity(record_class, fields, bound)
-        self._lock_first(record_class, bound)
+        self._lock_stream(record_class, bound)
         self._db.count(facts_of(record_class).insert, bound)
-        return self._added(record_class, bound, note, redacted, new_stream)
+        return self._write_added(record_class, bound, note, redacted, new_stream)
 
     def _add_all(self, record_class: type[Record], records: Sequence[tuple[dict[str, Any], str | None]]) -> None:
         """Insert many records of existing streams, each with its note, and their entries."""
         names, values = record_class.columns(), self._db.values
         rows, entries = [], []
-        with values.scanned_together([given for given, _ in records]):
+        with values.scan_batch([given for given, _ in records]):
             for given, note in records:
-                bound, redacted = bound_whole(values, record_class, given)
+                bound, redacted = bind_with_defaults(values, record_class, given)
                 rows.append(tuple(bound.values()))
-                entries.append(self._writer.changed(record_class, names, rows[-1], "added", note, redacted))
+                entries.append(self._writer.build_change_entry(record_class, names, rows[-1], "added", note, redacted))
         # Lock before the rows, in a common order.
         for stream in sorted({entry[chain.STREAM] for entry in entries}):
-            self._db.memo["head", stream] = self._writer.head(stream)
+            self._db.memo["head", stream] = self._writer.lock_head(stream)
         self._db.insert(record_class.table, names, rows)
         self._writer.write(entries)
 
     def _put(self, record_class: type[R], image: dict[str, Any], *, note: str | None = None, new_stream: bool = False) -> R:
         """Insert a record from already bound column values."""
-        self._lock_first(record_class, image)
+        self._lock_stream(record_class, image)
         self._db.count(facts_of(record_class).insert, image)
-        return self._added(record_class, image, note, False, new_stream)
+        return self._write_added(record_class, image, note, False, new_stream)
 
-    def _added(
+    def _write_added(
         self, record_class: type[R], bound: Mapping[str, Any], note: str | None, redacted: bool, new_stream: bool = False
     ) -> R:
         """Write the entry of an inserted row."""
         names, row = tuple(bound), tuple(bound.values())
-        self._writer.write([self._writer.changed(record_class, names, row, "added", note, redacted)], new_stream=new_stream)
+        self._writer.write(
+            [self._writer.build_change_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream
+        )
         return record_class.from_row(names, row)
 
-    def _once(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
+    def _find_or_add(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
         """Return the existing record, marked as such, or add it. Concurrent calls get the same record."""
         found = find()
         if found is None:
@@ -162,7 +164,7 @@ class Store:
                 found = find()
                 if found is None:
                     raise
-        return found.marked_already()
+        return found.mark_already()
 
     def _update(self, record_class: type[R], record_id: str | Sequence[str], changes: Mapping[str, Any], **how: Any) -> R:
         """Update a record as `_try_update` does. Raise `NotFound` if it is missing, `Conflict` in another state."""
@@ -191,7 +193,7 @@ class Store:
         # Bound by their own names, which errors mention.
         check_fields(record_class, changes)
         new, is_redacted = self._db.values.bind(changes)
-        bound, was_redacted = self._db.values.bind({**_key(record_class, record_id), **parameters})
+        bound, was_redacted = self._db.values.bind({**_identity_values(record_class, record_id), **parameters})
         adding = adding or {}
         bound |= {f"new_{name}": value for name, value in new.items()} | {f"add_{name}": by for name, by in adding.items()}
         assignments = [f"{name} = :new_{name}" for name in new] + [f"{name} = {name} + :add_{name}" for name in adding]
@@ -211,9 +213,9 @@ class Store:
     def _run_change(self, record_class: type[R], sql: str, bound: dict[str, Any], note: str | None, redacted: bool) -> list[R]:
         """Run a change whose parameters are bound, and write an entry for each changed record."""
         if self._db.locks_rows:
-            self._lock_first(record_class, bound)
+            self._lock_stream(record_class, bound)
         if record_class.is_guarded and all(name in bound for name in record_class.identity):
-            self._compare(record_class, bound)
+            self._check_unaltered(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         return self._record_changes(record_class, names, rows, note, redacted)
 
@@ -241,10 +243,12 @@ class Store:
     ) -> list[R]:
         """Write an entry for each changed record."""
         if rows:
-            self._writer.write([self._writer.changed(record_class, names, row, "changed", note, redacted) for row in rows])
+            self._writer.write(
+                [self._writer.build_change_entry(record_class, names, row, "changed", note, redacted) for row in rows]
+            )
         return record_class.from_rows(names, rows)
 
-    def _compare(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
+    def _check_unaltered(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
         """Raise an error if a row differs from its newest entry: the next entry would make the difference permanent."""
         condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
         key = {name: bound[name] for name in record_class.identity}
@@ -267,23 +271,23 @@ class Store:
     def _remove(self, record_class: type[R], sql: str, *, note: str | None = None, **parameters: Any) -> list[R]:
         """Run a `delete … returning *`. The entries record the removal with the last values."""
         bound, redacted = self._db.values.bind(parameters)
-        self._lock_first(record_class, bound)
+        self._lock_stream(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         for row in rows:
-            entry = self._writer.changed(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
+            entry = self._writer.build_change_entry(record_class, (*names, "removed"), (*row, True), "removed", note, redacted)
             self._writer.write([entry])
         return record_class.from_rows(names, rows)
 
     def _remove_one(self, record_class: type[R], record_id: str | Sequence[str], *, note: str | None = None) -> R:
         """Remove a record. Raise `NotFound` if it does not exist."""
-        key = _key(record_class, record_id)
+        key = _identity_values(record_class, record_id)
         condition = " and ".join(f"{name} = :{name}" for name in key)
         gone = self._remove(record_class, f"delete from {record_class.table} where {condition} returning *", note=note, **key)
         if not gone:
-            raise self._missing(record_class, record_id)
+            raise self._not_found(record_class, record_id)
         return gone[0]
 
-    def _lock_first(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
+    def _lock_stream(self, record_class: type[R], bound: Mapping[str, Any]) -> None:
         """Lock the stream of a record before the record.
 
         Every change appends an entry, and a transaction may have appended one before, so the other order deadlocks.
@@ -300,7 +304,7 @@ class Store:
         """Return the error for a conditional change that matched no row."""
         present = self._seek(record_class, record_id)
         if present is None:
-            return self._missing(record_class, record_id)
+            return self._not_found(record_class, record_id)
         state = getattr(present, "state", None) or getattr(present, "status", None)
         return Conflict(
             f"{record_class.noun()} {record_id} is {state or 'in another state'}, which does not allow this",
@@ -321,7 +325,7 @@ class Store:
 
     def _seek(self, record_class: type[R], record_id: str | Sequence[str]) -> R | None:
         """Return a record, or None if it does not exist."""
-        return self._seek_by(record_class, **_key(record_class, record_id))
+        return self._seek_by(record_class, **_identity_values(record_class, record_id))
 
     def _seek_by(self, record_class: type[R], *, order: str = "", for_update: bool = False, **columns: Any) -> R | None:
         """Return the first record with these values; None if there is none, or if one of the values is None."""
@@ -337,17 +341,17 @@ class Store:
         """Return a record. Raise `NotFound` if it does not exist."""
         found = self._seek(record_class, record_id)
         if found is None:
-            raise self._missing(record_class, record_id)
+            raise self._not_found(record_class, record_id)
         return found
 
     def _fetch_for_update(self, record_class: type[R], record_id: str | Sequence[str]) -> R:
         """Return a record and lock it until the transaction ends."""
-        found = self._seek_by(record_class, for_update=True, **_key(record_class, record_id))
+        found = self._seek_by(record_class, for_update=True, **_identity_values(record_class, record_id))
         if found is None:
-            raise self._missing(record_class, record_id)
+            raise self._not_found(record_class, record_id)
         return found
 
-    def _missing(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
+    def _not_found(self, record_class: type[R], record_id: str | Sequence[str]) -> NotFound:
         """Return a NotFound error that suggests the closest existing id."""
         table, is_plain = record_class.table, isinstance(record_id, str)
         shown = record_id if is_plain else ", ".join(map(str, record_id))
@@ -358,7 +362,7 @@ class Store:
         """Run a query for whole records. A locking query locks their stream first."""
         bound, _ = self._db.values.bind(parameters)
         if " for update" in sql:
-            self._lock_first(record_class, bound)
+            self._lock_stream(record_class, bound)
         names, rows = self._db.rows(sql, bound)
         return record_class.from_rows(names, rows)
 
@@ -394,7 +398,7 @@ class Store:
         """List records ordered by columns that are unique together. The cursor has their values in the last row."""
         size = page_size(limit)
         if after is not None:
-            place = {f"after_{name}": value for name, value in zip(order, _place(after, len(order)), strict=True)}
+            place = {f"after_{name}": value for name, value in zip(order, _parse_cursor(after, len(order)), strict=True)}
             marks = ", ".join(f":{name}" for name in place)
             where.add(f"({', '.join(order)}) {'<' if descending else '>'} ({marks})", **place)
         direction = " desc" if descending else ""
@@ -406,7 +410,7 @@ class Store:
         return Page(record_class.from_rows(names, rows[:size]), next=more)
 
 
-def _place(cursor: str, parts: int) -> list[Any]:
+def _parse_cursor(cursor: str, parts: int) -> list[Any]:
     try:
         place = from_json(cursor)
     except (ValueError, RecursionError):
@@ -416,6 +420,6 @@ def _place(cursor: str, parts: int) -> list[Any]:
     return place
 
 
-def _key(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str, Any]:
+def _identity_values(record_class: type[Record], record_id: str | Sequence[str]) -> dict[str, Any]:
     parts = (record_id,) if isinstance(record_id, str) else tuple(record_id)
     return dict(zip(record_class.identity, parts, strict=True))

@@ -11,7 +11,7 @@ LONGEST_NAME = 200
 _GROUP_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
-def name_of(text: str, field: str) -> str:
+def normalize_name(text: str, field: str) -> str:
     """Normalize a name: single spaces, none at the ends, and no invisible characters."""
     if not text.isascii():
         from unicodedata import category, normalize
@@ -23,7 +23,7 @@ def name_of(text: str, field: str) -> str:
     return name
 
 
-def group_id_of(text: object) -> str:
+def check_group_id(text: object) -> str:
     """Check the id of a group."""
     if not isinstance(text, str) or not _GROUP_ID.fullmatch(text):
         raise Invalid(f"{str(text)[:80]!r} can't be a group's id: 1 to 64 letters, digits, _ and -", field="group_id")
@@ -41,7 +41,7 @@ LONGEST_SECONDS = 366 * 86400.0
 LONGEST_RESERVATION_SECONDS = 7 * 86400.0
 
 
-def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
+def check_integer(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
     """Check an integer; a boolean is refused."""
     # bool is a subclass of int, so True would pass as 1.
     if type(value) is not int or not low <= value <= high:
@@ -52,52 +52,52 @@ def whole(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int
     return value
 
 
-def flag(name: str, value: object) -> bool:
+def check_boolean(name: str, value: object) -> bool:
     """Check a boolean."""
     if not isinstance(value, bool):
         raise Invalid(f"{name} is true or false; got {value!r}", field=name)
     return value
 
 
-def filled(name: str, value: object) -> str:
+def check_not_blank(name: str, value: object) -> str:
     """Check a text that is not blank."""
-    if not text(name, value).strip():
+    if not check_text(name, value).strip():
         raise Invalid(f"{name} can't be blank", field=name)
-    return text(name, value)
+    return check_text(name, value)
 
 
-def text(name: str, value: object) -> str:
+def check_text(name: str, value: object) -> str:
     """Check a text, which may be empty."""
     if not isinstance(value, str):
         raise Invalid(f"{name} is a text; got {value!r}", field=name)
     return value
 
 
-def texts(name: str, value: object) -> list[str]:
+def check_texts(name: str, value: object) -> list[str]:
     """Check a list of texts; it may be empty, and none of them may be blank."""
     if not isinstance(value, (list, tuple)):
         raise Invalid(f"{name} is a list of texts; got {value!r}", field=name)
-    return [filled(f"each of {name}", item) for item in value]
+    return [check_not_blank(f"each of {name}", item) for item in value]
 
 
-def mapping(name: str, value: object) -> dict[str, object]:
+def check_object(name: str, value: object) -> dict[str, object]:
     """Check a JSON object."""
     if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
         raise Invalid(f"{name} is a JSON object; got {value!r}", field=name)
     return value
 
 
-def moment(name: str, value: object) -> datetime:
+def check_time(name: str, value: object) -> datetime:
     """Check a time, given as datetime or as ISO 8601 text."""
     if isinstance(value, datetime):
         return value
     try:
-        return from_text(filled(name, value))
+        return from_text(check_not_blank(name, value))
     except ValueError:
         raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value!r}", field=name) from None
 
 
-def aware(name: str, value: datetime | None) -> None:
+def check_time_zone(name: str, value: datetime | None) -> None:
     """Raise Invalid for a time without a time zone."""
     if value is not None and value.tzinfo is None:
         raise Invalid(f"{name} needs a time zone; use datetime.now(UTC)", field=name)

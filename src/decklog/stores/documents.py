@@ -13,7 +13,7 @@ from decklog.records.values import from_json
 R = TypeVar("R", bound=Record)
 
 
-class Placed(NamedTuple):
+class StoredDocument(NamedTuple):
     """A document for its row, or the digest of its blob."""
 
     inline: Any
@@ -25,7 +25,7 @@ INLINE_CHARACTERS = 8 * 1024
 _HEX = frozenset("0123456789abcdef")
 
 
-def hex_digest(digest: str) -> str:
+def parse_sha256(digest: str) -> str:
     """Parse a SHA-256 in hexadecimal."""
     lowered = digest.strip().lower()
     if len(lowered) != 64 or not _HEX.issuperset(lowered):
@@ -33,7 +33,7 @@ def hex_digest(digest: str) -> str:
     return lowered
 
 
-def text_of(content: bytes) -> str | None:
+def decode_text(content: bytes) -> str | None:
     """Decode bytes as text; None if they are not text."""
     try:
         text = content.decode()
@@ -42,53 +42,53 @@ def text_of(content: bytes) -> str | None:
     return None if "\x00" in text else text
 
 
-def shown(content: bytes) -> tuple[str, Literal["utf-8", "base64"]]:
+def encode_content(content: bytes) -> tuple[str, Literal["utf-8", "base64"]]:
     """Return bytes as text or as base64, with the encoding."""
-    text = text_of(content)
+    text = decode_text(content)
     return (text, "utf-8") if text is not None else (b2a_base64(content, newline=False).decode(), "base64")
 
 
 def redact(db: Database, name: str, content: bytes) -> tuple[bytes, bool]:
     """Redact bytes that are text, and return whether anything was redacted. Other bytes are only checked for their size."""
-    text = text_of(content)
+    text = decode_text(content)
     if text is None:
-        db.values.one(name, content)
+        db.values.bind_value(name, content)
         return content, False
-    clean, redacted = db.values.text(name, text)
+    clean, redacted = db.values.bind_text(name, text)
     return clean.encode(), redacted
 
 
-def keep(db: Database, name: str, document: object) -> Placed:
+def store_document(db: Database, name: str, document: object) -> StoredDocument:
     """Store a document as a blob."""
-    text, redacted = db.values.json(name, document)
-    return Placed(None, blobs.keep(db, text.encode()), redacted)
+    text, redacted = db.values.bind_json(name, document)
+    return StoredDocument(None, blobs.store_blob(db, text.encode()), redacted)
 
 
-def place(db: Database, name: str, document: object) -> Placed:
+def store_if_long(db: Database, name: str, document: object) -> StoredDocument:
     """Return a short document for its row, and store a long one as a blob."""
-    text, redacted = db.values.json(name, document)
+    text, redacted = db.values.bind_json(name, document)
     # A row stores only objects and lists: a bare text could not be distinguished from JSON in the column.
     if isinstance(document, (dict, list)) and len(text) <= INLINE_CHARACTERS:
-        return Placed(document, sha256(text.encode()).hexdigest(), redacted)
-    return Placed(None, blobs.keep(db, text.encode()), redacted)
+        return StoredDocument(document, sha256(text.encode()).hexdigest(), redacted)
+    return StoredDocument(None, blobs.store_blob(db, text.encode()), redacted)
 
 
-def read(db: Database, digest: str) -> object:
+def load_document(db: Database, digest: str) -> object:
     """Return the document with a digest."""
-    text = blobs.kept_text(db, digest)
+    text = blobs.load_blob_text(db, digest)
     if text is None:
         raise NotFound(f"the document {digest} is no longer kept; only its digest is on record", digest=digest)
     document: object = from_json(text)
     return document
 
 
-def fill(db: Database, record: R, field: str, digest: str) -> R:
+def load_field(db: Database, record: R, field: str, digest: str) -> R:
     """Load the document of a record's digest into a field of the record, and return the record."""
     if getattr(record, field) is None:
-        object.__setattr__(record, field, read(db, digest))
+        object.__setattr__(record, field, load_document(db, digest))
     return record
 
 
-def filled(record: Record, field: str) -> dict[str, Any]:
+def loaded_field(record: Record, field: str) -> dict[str, Any]:
     """Return a loaded document for `as_dict`. The document may be null."""
     return {field: record.__dict__[field]} if field in record.__dict__ else {}

@@ -32,7 +32,7 @@ def _facts_of(record_class: Any) -> RecordFacts:
     return RecordFacts(
         f"insert into {record_class.table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})",
         defaults,
-        {name: value if value is MISSING else values.one(name, value)[0] for name, value in defaults.items()},
+        {name: value if value is MISSING else values.bind_value(name, value)[0] for name, value in defaults.items()},
         [(name, most) for name, most in LONGEST.items() if name in names],
         [name for name in names if record_class.holds_time(name)],
     )
@@ -43,15 +43,15 @@ def facts_of(record_class: type[Record]) -> RecordFacts:
     return _facts_of(record_class)  # type: ignore[arg-type]
 
 
-def complete(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
+def with_defaults(record_class: type[Record], given: dict[str, Any]) -> dict[str, Any]:
     """Return the fields with the record's defaults, in the order of its columns."""
-    return _filled(record_class, facts_of(record_class).defaults, given)
+    return _fill_defaults(record_class, facts_of(record_class).defaults, given)
 
 
-def bound_whole(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
+def bind_with_defaults(values: Values, record_class: type[Record], given: dict[str, Any]) -> tuple[dict[str, Any], bool]:
     """Return the completed fields bound for their columns, and whether anything was redacted."""
     check_fields(record_class, given)
-    bound = _filled(record_class, facts_of(record_class).bound_defaults, given)
+    bound = _fill_defaults(record_class, facts_of(record_class).bound_defaults, given)
     return bound, values.bind_into(bound, given)
 
 
@@ -74,7 +74,7 @@ def check_fields(record_class: type[Record], given: Mapping[str, Any]) -> None:
                 raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value[:80]!r}", field=name) from None
 
 
-def _filled(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
+def _fill_defaults(record_class: type[Record], known: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
     complete = {**known, **given}
     if len(complete) > len(known):
         raise TypeError(f"{record_class.__name__} has no {', '.join(given.keys() - known.keys())}")

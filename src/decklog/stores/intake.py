@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from decklog.journal.new_entry import Identity, positions_of
+from decklog.journal.new_entry import Identity, find_positions
 from decklog.journal.rows import rows_at
 from decklog.records.record import Record
 from decklog.stores.base import Store
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Record)
 
 # Looked up in batches, padded with nulls, so that one statement is prepared once.
-_TOGETHER = 128
-_MARKS = [f"a{number}" for number in range(_TOGETHER)]
+_BATCH_SIZE = 128
+_MARKS = [f"a{number}" for number in range(_BATCH_SIZE)]
 # For use after `in`.
 ANY_OF = f"({', '.join(':' + mark for mark in _MARKS)})"
 
@@ -44,7 +44,7 @@ class Intake(Store):
 
     def known_rows(self, identities: Iterable[Identity]) -> dict[Identity, tuple[Any, ...]]:
         """Return the existing entries with some keys as whole rows, by stream, subtype, group and key."""
-        known = positions_of(self._db, identities)
+        known = find_positions(self._db, identities)
         found = rows_at(self._db, [*known.values()])
         return {identity: found[position] for identity, position in known.items()}
 
@@ -57,7 +57,7 @@ class Intake(Store):
         sql = f"select * from {record_class.table} where {record_class.identity[0]} in {ANY_OF}"
         wanted = {tuple(identity) for identity in identities}
         found: dict[tuple[Any, ...], R] = {}
-        for asked in together([*dict.fromkeys(identity[0] for identity in identities)]):
+        for asked in parameter_batches([*dict.fromkeys(identity[0] for identity in identities)]):
             for record in self._select(record_class, sql, **asked):
                 identity = tuple(getattr(record, name) for name in record_class.identity)
                 if identity in wanted:
@@ -65,7 +65,7 @@ class Intake(Store):
         return found
 
 
-def together(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
+def parameter_batches(values: Sequence[Any]) -> Iterator[dict[str, Any]]:
     """Yield values in batches, as the parameters of `ANY_OF`."""
-    for start in range(0, len(values), _TOGETHER):
-        yield dict(zip_longest(_MARKS, values[start : start + _TOGETHER]))
+    for start in range(0, len(values), _BATCH_SIZE):
+        yield dict(zip_longest(_MARKS, values[start : start + _BATCH_SIZE]))

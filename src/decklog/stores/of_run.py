@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.db.base import Database
 from decklog.db.where import suggest_id
-from decklog.journal.rows import number_of
+from decklog.journal.rows import find_stream_number
 from decklog.records.record import Record
 from decklog.stores.base import Store
 
@@ -20,21 +20,21 @@ def lock_run(db: Database, run_id: str) -> int:
     """
     number = None if run_id.startswith("@") else db.lock_stream(run_id)
     if number is None:
-        raise no_run(db, run_id)
+        raise run_not_found(db, run_id)
     return number
 
 
 def check_run(db: Database, run_id: str) -> None:
     """Raise NotFound if the run does not exist."""
-    if run_id.startswith("@") or number_of(db, run_id) is None:
-        raise no_run(db, run_id)
+    if run_id.startswith("@") or find_stream_number(db, run_id) is None:
+        raise run_not_found(db, run_id)
 
 
 # The end states of runs, repeated here because stores of work do not import the module of runs.
 _ENDED = ("completed", "failed", "cancelled")
 
 
-def check_goes_on(db: Database, run_id: str, consequence: str) -> None:
+def check_not_ended(db: Database, run_id: str, consequence: str) -> None:
     """Raise Conflict if a run has ended. The answer is reliable while the caller has locked the run."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
@@ -49,7 +49,7 @@ def check_goes_on(db: Database, run_id: str, consequence: str) -> None:
 _START = "Start it first: decklog runs start GOAL --run ID"
 
 
-def no_run(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
+def run_not_found(db: Database, run_id: str, otherwise: str = _START) -> NotFound:
     """Return a NotFound error that names the archive of a run, or suggests the closest existing run."""
     if (file := db.read(db.archived).get(run_id)) is not None:
         return NotFound(
@@ -85,18 +85,18 @@ class RunBound(Store):
         """Write the fields that differ. If none does, return the record marked `already` and write nothing."""
         differing = self._differing_fields(record, changes)
         if not differing:
-            return record.marked_already()
+            return record.mark_already()
         return self._update(type(record), [getattr(record, name) for name in record.identity], differing, note=note)
 
     def _refusal(self, record_class: type[Record], record_id: str | Sequence[str]) -> DecklogError:
         """Return the error for a conditional change that matched no row, with the run and its part."""
         if self._seek(record_class, record_id) is None and not isinstance(record_id, str):
             run_id, part = record_id
-            return missing(record_class, run_id, part)
+            return part_not_found(record_class, run_id, part)
         return super()._refusal(record_class, record_id)
 
 
-def missing(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
+def part_not_found(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
     """Return a NotFound error for a part of a run, with the command that lists the existing ones."""
     kind = record_class.noun()
     return NotFound(
@@ -108,13 +108,13 @@ def missing(record_class: type[Record], run_id: str, part: object, *, listed_by:
     )
 
 
-def given_of(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
+def given_parameters(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
     """Return the given parameters of a verb; None means not given."""
     left_out = {"self", *without}
     return {name: value for name, value in parameters.items() if value is not None and name not in left_out}
 
 
-def cleared(names: list[str] | None, clearable: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
+def parse_cleared(names: list[str] | None, clearable: Sequence[str], given: Mapping[str, Any]) -> dict[str, None]:
     """Parse the names of fields to clear."""
     for name in names or []:
         if name not in clearable:

@@ -23,7 +23,7 @@ from decklog.core.errors import Conflict, Damaged, Invalid, NotFound
 from decklog.db.base import STREAM_SIZE
 from decklog.journal import chain
 from decklog.journal.entry import Entry, EntryKind
-from decklog.journal.findings import Verification, left_to_archives
+from decklog.journal.findings import Verification, archive_note
 from decklog.journal.projections import Image, Projections
 from decklog.journal.replication import FIELDS, Replication
 from decklog.journal.rows import COLUMNS, SELECT
@@ -270,7 +270,7 @@ class Archive:
                 for row in rows.values()
             ]
             self._db.read(lambda table=table, images=images: projections.compare_with(classes[table], iter(images)))  # type: ignore[misc]
-        result.unchecked = [what for what in result.unchecked if what != left_to_archives("records")]
+        result.unchecked = [what for what in result.unchecked if what != archive_note("records")]
 
     def _check_heads(self, manifest: Manifest, result: Verification) -> None:
         found = self._db.read(lambda: self._heads(manifest.first_no, manifest.end_no))

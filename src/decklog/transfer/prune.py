@@ -6,10 +6,10 @@ from typing import Any
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
-from decklog.db.where import enum_of
+from decklog.db.where import parse_enum
 from decklog.journal import chain
 from decklog.journal.entry import EntryKind
-from decklog.journal.rows import STREAM_SIZE, StreamHead, number_of
+from decklog.journal.rows import STREAM_SIZE, StreamHead, find_stream_number
 from decklog.log import Decklog
 from decklog.transfer.reading import NAMED, Progress, WorkResult, silent
 
@@ -61,7 +61,7 @@ class Prune:
         stream: str | None = None,
         progress: Progress = silent,
     ) -> None:
-        kind = kind and enum_of(EntryKind, kind, "kind").value
+        kind = kind and parse_enum(EntryKind, kind, "kind").value
         if kind == EntryKind.CHANGE:
             raise Invalid("entries of kind change say what records were, and are never dropped", field="kind")
         self._log = log
@@ -75,7 +75,7 @@ class Prune:
         self._matches = f"kind <> 'change' and at < :before and {_EXPLAINS}" + (" and kind = :kind" if kind else "")
         self._span = 0, 2**63 - 1
         if stream is not None:
-            number = self._db.read(lambda: number_of(self._db, stream))
+            number = self._db.read(lambda: find_stream_number(self._db, stream))
             if number is None:
                 raise NotFound(f"there is no run {stream!r}")
             self._span = number * STREAM_SIZE, (number + 1) * STREAM_SIZE

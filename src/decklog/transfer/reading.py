@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from typing import Any
 
-from decklog.journal.chain import SEQ, size_of
+from decklog.journal.chain import SEQ, estimate_size
 from decklog.journal.replication import FIELDS, Replication
 from decklog.log import Decklog
 
@@ -32,7 +32,7 @@ def rows_of(log: Decklog, stream: str, *, after: int, until: int) -> Iterator[li
             return
         yield rows
         after = rows[-1][SEQ]
-        average = size_of(rows) // len(rows) + 1
+        average = estimate_size(rows) // len(rows) + 1
         limit = max(1, min(MOST_ENTRIES, MOST_CHARACTERS // average))
 
 

@@ -169,7 +169,7 @@ def _performed(request: SiteRequest, verb: str, action: WebAction, form: ActionF
     if not action.is_one_change:
         return perform()
     with signed(request, is_needed=form.is_signed), request.log.transaction():
-        return request.log.proofs.under(f"web.{verb}", {"id": subject_id, **given}, perform) if form.is_signed else perform()
+        return request.log.proofs.run_signed(f"web.{verb}", {"id": subject_id, **given}, perform) if form.is_signed else perform()
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.core.errors import Damaged, StillPending, TooLarge
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval, digest_of, question_key
 from tests.every import every
 
@@ -315,7 +315,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]
     assert [each.question for each in log.approvals.find(subject_digest=digest_of(4))] == ["4?"]
-    seen = [approval.id for approval in every_page(log.approvals.find, limit=2, oldest_first=True)]
+    seen = [approval.id for approval in find_all(log.approvals.find, limit=2, oldest_first=True)]
     assert len(seen) == len(set(seen)) == 9
     assert seen == [approval.id for approval in log.approvals.find()][::-1]
 

@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
 from decklog.core.errors import TooLarge
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.artifacts.artifacts import media_type_of
 from tests.every import every
 
@@ -109,7 +109,7 @@ def test_filters_find_what_they_name_newest_first(log: Decklog, run_id: str, clo
     assert [each.path for each in log.artifacts.find(task_id="t4")] == ["4.txt"]
     assert [each.path for each in log.artifacts.find(path="2.txt")] == ["2.txt"]
     assert [each.path for each in log.artifacts.find(digest=sha256(b"2").hexdigest())] == ["2.txt"]
-    seen = [artifact.id for artifact in every_page(log.artifacts.find, limit=4)]
+    seen = [artifact.id for artifact in find_all(log.artifacts.find, limit=4)]
     assert len(set(seen)) == len(seen) == 6
 
 

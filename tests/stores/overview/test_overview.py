@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, MessageSeverity, NotFound
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.overview import task_counts
 from tests.db.tampering import PostgresVictim, SqliteVictim
 from tests.statements import statements
@@ -106,7 +106,7 @@ def test_what_waits_comes_page_by_page(log: Decklog, run_id: str, clock: ManualC
     for number in range(5):
         log.approvals.ask(run_id, f"Question {number}?", by="ada", about=f"{number}")
         clock.advance(seconds=1)
-    assert [item.what for item in every_page(log.overview.waiting, limit=2)] == [f"Question {number}?" for number in range(5)]
+    assert [item.what for item in find_all(log.overview.waiting, limit=2)] == [f"Question {number}?" for number in range(5)]
     with pytest.raises(Invalid, match="not a cursor"):
         log.overview.waiting(after="[1]")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.overview import run_view
 from decklog.stores.runs import history, timeline
 from decklog.transfer.jsonl import JsonlExport, JsonlImport
@@ -77,7 +77,7 @@ def filled(log: Decklog, clock: ManualClock, steps: int, seed: int = 3) -> int:
 
 
 def paged(log: Decklog, table: str, at: int, size: int) -> list[Any]:
-    return [record.as_dict() for record in every_page(log.runs.records_at, "commas", table, str(at), limit=size)]
+    return [record.as_dict() for record in find_all(log.runs.records_at, "commas", table, str(at), limit=size)]
 
 
 def tallied(snapshot: Any) -> dict[str, int]:

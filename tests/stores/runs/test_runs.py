@@ -3,7 +3,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from tests.stores.claiming import claimed
 
 
@@ -142,7 +142,7 @@ def test_runs_are_listed_by_status_parent_and_time(log: Decklog, clock: ManualCl
 def test_pages_of_runs_follow_each_other_even_at_the_same_instant(log: Decklog, oldest_first: bool) -> None:
     for number in range(7):
         log.runs.start("same time", run_id=f"r{number}")
-    seen = [run.id for run in every_page(log.runs.find, limit=3, oldest_first=oldest_first)]
+    seen = [run.id for run in find_all(log.runs.find, limit=3, oldest_first=oldest_first)]
     assert seen == sorted((f"r{number}" for number in range(7)), reverse=not oldest_first)
     for bad in ("x", "{}", "[]", "[1]", "[1,2,3]", "null"):
         with pytest.raises(Invalid, match="cursor"):

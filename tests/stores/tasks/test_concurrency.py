@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from decklog import Conflict, Decklog, NotFound
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from tests.db.processes import read_line, start, together
 from tests.prepared import Started
 from tests.stores.claiming import claimed
@@ -170,7 +170,7 @@ def test_every_task_is_done_once_by_many_processes(tasked: tuple[str, str]) -> N
     target, run_id = tasked
     results = together("work", PROCESSES, target, run_id, 60.0, 0.0)
     with Decklog.open(target) as log:
-        tasks = list(every_page(log.tasks.find, run_id, limit=1000))
+        tasks = list(find_all(log.tasks.find, run_id, limit=1000))
         assert Counter(task.state for task in tasks) == {"done": len(tasks)}
         assert {task.attempts for task in tasks} == {1}
         assert sum(result["done"] for result in results) == len(tasks)
@@ -188,7 +188,7 @@ def test_no_task_is_lost_or_done_twice_when_workers_are_killed(tasked: tuple[str
             break
     assert killed > 0
     with Decklog.open(target) as log:
-        tasks = list(every_page(log.tasks.find, run_id, limit=1000))
+        tasks = list(find_all(log.tasks.find, run_id, limit=1000))
         assert {task.state for task in tasks} <= {"done", "blocked"}
         for task in tasks:
             attempts = log.tasks.attempts(task.id)

@@ -4,9 +4,9 @@ from itertools import product
 import pytest
 
 from decklog import Conflict, Decklog, Invalid, ManualClock, NotFound
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.records.values import to_json
-from decklog.stores.checks import group_id_of
+from decklog.stores.checks import check_group_id
 from decklog.stores.tasks.groups import (
     GroupStatus,
     GroupTier,
@@ -195,7 +195,7 @@ def test_an_unknown_merge_status_is_refused_by_verb_and_by_schema(log: Decklog, 
 @every("bad", [None, 7, "", "   ", "a" * 65, "A\n", "A B", "ä", "a/b", "a.b", "a:b"])
 def test_a_bad_group_id_is_refused(log: Decklog, run_id: str, bad: str) -> None:
     with pytest.raises(Invalid):
-        group_id_of(bad)
+        check_group_id(bad)
     with pytest.raises(Invalid):
         log.groups.add(run_id, bad)
     assert log.groups.find(run_id) == []
@@ -203,12 +203,12 @@ def test_a_bad_group_id_is_refused(log: Decklog, run_id: str, bad: str) -> None:
 
 @pytest.mark.parametrize("good", ["A", "a" * 64, "group_1", "1-2", "-", "_"])
 def test_a_good_group_id_is_taken_as_it_is(log: Decklog, run_id: str, good: str) -> None:
-    assert group_id_of(good) == check_task_group_id(good) == log.groups.add(run_id, good).group_id == good
+    assert check_group_id(good) == check_task_group_id(good) == log.groups.add(run_id, good).group_id == good
 
 
 @pytest.mark.parametrize("word", ["global", "session", "all", "default", "Global", "ALL", "dEfault"])
 def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, word: str) -> None:
-    assert group_id_of(word) == word
+    assert check_group_id(word) == word
     with pytest.raises(Invalid, match="reserved identifier"):
         check_task_group_id(word)
     with pytest.raises(Invalid, match="reserved identifier"):
@@ -287,7 +287,7 @@ def test_groups_are_listed_in_the_order_of_their_making(log: Decklog, run_id: st
         log.groups.add(run_id, group_id)
     log.groups.update(run_id, "C", complexity=2)
     assert [group.group_id for group in log.groups.find(run_id)] == ids
-    seen = [group.group_id for group in every_page(log.groups.find, run_id, limit=2)]
+    seen = [group.group_id for group in find_all(log.groups.find, run_id, limit=2)]
     assert seen == ids
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.core.errors import Damaged
-from decklog.journal.blobs import keep
+from decklog.journal.blobs import store_blob
 from decklog.transfer.move import Move
 from tests.db.processes import alone
 from tests.transfer.conftest import Filled, exported
@@ -73,7 +73,7 @@ def test_what_is_wrong_in_the_target_is_found_and_named(log: Decklog, source: De
 
 
 def test_a_blob_that_no_entry_names_must_arrive_too(log: Decklog, source: Decklog) -> None:
-    digest = source.db.write(lambda: keep(source.db, b"what a record refers to"))
+    digest = source.db.write(lambda: store_blob(source.db, b"what a record refers to"))
 
     def meanwhile(what: str, _done: int, _whole: int) -> None:
         if what == "verifying the target":

@@ -162,7 +162,7 @@ class Outcome:
     is_called_whole: bool = False
     is_falsely_whole: bool = False
     is_unseen: bool = False
-    out_of_order: int = 0
+    mark_out_of_order: int = 0
     # Numbers said to be missing, and records said to have lost their entry, that are not and have not.
     falsely_lost: int = 0
     problems: int = 0
@@ -188,7 +188,7 @@ def try_out(source: Path, truth: Truth, folder: Path, seed: int) -> Outcome:
         return outcome
     outcome.is_untouched = digest(path) == before and os.listdir(new.parent) in (["log.db"], [])
     outcome.is_called_whole, outcome.problems = report.whole, len(report.problems)
-    found, outcome.out_of_order = truth.found_in(copy_of(path, folder / f"seen-{seed}.db") if report.whole else new)
+    found, outcome.mark_out_of_order = truth.found_in(copy_of(path, folder / f"seen-{seed}.db") if report.whole else new)
     outcome.back, outcome.besides = len(found & there), len(found - there)
     outcome.is_falsely_whole = report.whole and bool(there - found)
     outcome.falsely_lost = 0 if report.whole else _falsely_lost(truth, found, report, new)

@@ -97,8 +97,8 @@ def test_an_entry_that_is_damaged_beyond_mending_is_kept_as_it_reads_and_nothing
     report, new = recovered(path)
     [stream] = report.streams
     assert (stream.missing, stream.altered, stream.from_tables, stream.unproven) == ([], [2], 0, 0)
-    found, out_of_order = truth.found_in(new)
-    assert (set(truth.content) - found, out_of_order) == ({("run_3", 2)}, 0)
+    found, mark_out_of_order = truth.found_in(new)
+    assert (set(truth.content) - found, mark_out_of_order) == ({("run_3", 2)}, 0)
     with Decklog.open(new) as log:
         kept = log.journal.get("run_3", 2)
         assert (kept.subtype, kept.payload["altered"]["body"]) == ("recovered", "the entry that will be DAMAGED!MARK")

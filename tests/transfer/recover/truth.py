@@ -61,16 +61,16 @@ class Truth:
         seqs: dict[tuple[Any, ...], list[int]] = defaultdict(list)
         for (_, seq), content in sorted(self.content.items(), reverse=True):
             seqs[content].append(seq)
-        found, last, out_of_order = set(), Counter[str](), 0
+        found, last, mark_out_of_order = set(), Counter[str](), 0
         connection = apsw.Connection(str(path))
         for content in connection.execute(f"select {CONTENT} from entries order by pos"):
             if left := seqs[tuple(content)]:
                 stream, seq = str(content[0]), left.pop()
-                out_of_order += seq < last[stream]
+                mark_out_of_order += seq < last[stream]
                 last[stream] = seq
                 found.add((stream, seq))
         connection.close()
-        return found, out_of_order
+        return found, mark_out_of_order
 
 
 def copy_of(path: Path, other: Path) -> Path:

@@ -14,7 +14,7 @@ from decklog.provenance.attribution import LineRange
 from decklog.provenance.commit_origins import CommitOrigins
 from decklog.provenance.git import GitRepository
 from decklog.provenance.history import CommitChanges, FileChange, read_commit
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.provenance.edits import Edit
 
 KINDS = ("agent", "person", "mixed", "unknown")
@@ -151,7 +151,7 @@ _PATCH = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-co
 
 def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -> set[str]:
     """Return the commits that no review covers: they are in no reviewed range, and have no reviewed patch."""
-    passed = (review for review in every_page(log.reviews.find) if log.reviews.lets_pass(review.id))
+    passed = (review for review in find_all(log.reviews.find) if log.reviews.lets_pass(review.id))
     found, reviews = set(commits), list(islice(passed, _MOST_REVIEWS))
     ends = [name for review in reviews for name in (review.base, review.head)]
     known = repo.existing(ends) if ends else []

@@ -19,7 +19,7 @@ from decklog.provenance.attribution import UNCOMMITTED, Origin
 from decklog.provenance.blame import BlamedLine, blame_file
 from decklog.provenance.git import GitFailed, GitRepository
 from decklog.provenance.history import read_commit, read_uncommitted
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.provenance.edits import Edit
 from decklog.stores.runs.run import Run
@@ -137,7 +137,7 @@ def _found(get: Callable[[str], _Record], record_id: str | None) -> _Record | No
 
 def _find_call(log: Decklog, run_id: str, wanted: str | None) -> Entry | None:
     """Return the entry of a tool call, by the id that the agent's program gave it."""
-    found = islice(every_page(log.journal.find, run_id, kind=EntryKind.TOOL), _MOST_CALLS if wanted is not None else 0)
+    found = islice(find_all(log.journal.find, run_id, kind=EntryKind.TOOL), _MOST_CALLS if wanted is not None else 0)
     return next((entry for entry in found if entry.subtype in CALLS and call_id(entry) == wanted), None)
 
 

@@ -15,7 +15,7 @@ from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
 from decklog.provenance.git_output import parse_raw
 from decklog.provenance.recording import keep_objects, record_captured
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.provenance.edits import WorktreeSnapshot
 
 # Session name of the states that a rewind saves.
@@ -64,7 +64,7 @@ class RewindPlan:
 
 def snapshots_of(repo: GitRepository, log: Decklog) -> Iterator[WorktreeSnapshot]:
     """Yield the snapshots of a worktree, the newest first."""
-    return every_page(log.edits.snapshots, worktree=repo.top)
+    return find_all(log.edits.snapshots, worktree=repo.top)
 
 
 def find_snapshot(repo: GitRepository, log: Decklog, name: str | None) -> WorktreeSnapshot:

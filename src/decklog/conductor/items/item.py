@@ -14,7 +14,7 @@ from decklog.conductor.git.workspaces import Workspace, snapshot
 from decklog.conductor.stages import CHECK, LAND, WORK, item_name, item_tag, newest_landing
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.inbox import Message, MessageStateLike
 from decklog.stores.tasks.claim import Claim
 from decklog.stores.tasks.task import Task
@@ -197,7 +197,7 @@ class Rounds:
 
     def _read(self, task: Task, state: MessageStateLike) -> list[Message]:
         """List the messages to a task's item, oldest first. With a registered owner, only authorised ones count."""
-        messages = every_page(self._log.inbox.find, self._run_id, state=state)
+        messages = find_all(self._log.inbox.find, self._run_id, state=state)
         found = [one for one in messages if one.task_id is not None and one.from_handle != _OWN]
         if not found:
             return []

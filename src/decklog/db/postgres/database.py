@@ -11,7 +11,7 @@ import psycopg
 from decklog.core import fork_safety as forks
 from decklog.core.clock import Clock
 from decklog.core.errors import Invalid, LostWrites
-from decklog.db.base import STREAM_SIZE, Row, upsert_of
+from decklog.db.base import STREAM_SIZE, Row, build_upsert
 from decklog.db.postgres import errors, partitions, schema
 from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
@@ -228,7 +228,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
         self.count(f"create temporary table if not exists {staged} (like {table}) on commit drop", {})
         self.count(f"truncate {staged}", {})
         self._copy(staged, names, map(itemgetter(*names), rows))
-        self.count(upsert_of(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
+        self.count(build_upsert(table, names, identity, f"select {', '.join(names)} from {staged}"), {})
 
     def _copy(self, table: str, names: tuple[str, ...], rows: Iterable[Row]) -> None:
         text = f"copy {table} ({', '.join(names)}) from stdin".encode()
@@ -297,7 +297,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
             return super().head_of(stream, number)
         return head if head[2] else None
 
-    def keep_head(self, stream: str, position: int, hash: str, at: str) -> None:
+    def store_head(self, stream: str, position: int, hash: str, at: str) -> None:
         number, seq = divmod(position, STREAM_SIZE)
         self.session().before_commit[number] = _KEEP_HEAD, (number, seq, hash, at)
         # To be acknowledged with the commit.

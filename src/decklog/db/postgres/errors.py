@@ -14,7 +14,7 @@ from decklog.core.errors import (
     Unavailable,
     Unreachable,
 )
-from decklog.db.callers import overdue
+from decklog.db.callers import timed_out_error
 
 _BUSY = {"40001", "40P01", "55P03"}  # serialization failure, deadlock, lock timeout
 _TOO_MANY = {"53300", "53400"}  # connections, configuration limit
@@ -70,7 +70,7 @@ def translate(problem: psycopg.Error) -> DecklogError:
         case "53100":
             return DiskFull("the database's disk is full; nothing of this write was kept")
         case "57014":
-            return overdue()
+            return timed_out_error()
     if isinstance(problem, psycopg.OperationalError):
         return Unavailable(f"the database can't be used: {text}", hint="Check the address, the user and the server's own log.")
     return Invalid(f"PostgreSQL refused the statement: {text}")

@@ -14,7 +14,7 @@ from psycopg_pool import PoolTimeout
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Busy, DecklogError, LostWrites, OutcomeUnknown, ReadOnly, Unreachable
 from decklog.db.base import Database, T
-from decklog.db.callers import CallerBlock, caller, deadline, own_context, undo
+from decklog.db.callers import CallerBlock, copy_detached_context, current_caller, deadline, run_undo_actions
 from decklog.db.postgres import errors
 from decklog.db.postgres.connections import BLOCK_SECONDS, VERB_SECONDS, AcknowledgedHeads, Pool, PostgresConnections
 from decklog.db.postgres.session import LogConnection as Connection
@@ -81,7 +81,7 @@ class PostgresTransactions(Database):
         return connection
 
     def _holding(self) -> "_Held | None":
-        return self._held.get(caller()) if self._held and getattr(self.local, "connection", None) is None else None
+        return self._held.get(current_caller()) if self._held and getattr(self.local, "connection", None) is None else None
 
     def if_undone(self, act: Callable[[], None]) -> None:
         connection = self.current()
@@ -90,7 +90,7 @@ class PostgresTransactions(Database):
 
     @property
     def is_in_transaction(self) -> bool:
-        return bool(self._held) and caller() in self._held
+        return bool(self._held) and current_caller() in self._held
 
     @contextmanager
     def _at_work(self, connection: Connection, memo: dict[Any, Any]) -> Iterator[None]:
@@ -149,7 +149,7 @@ class PostgresTransactions(Database):
                         except psycopg.Error:
                             # The server rolls back when the connection ends, and the error that led here must not be replaced.
                             connection.close()
-                    undo(connection.undoing)
+                    run_undo_actions(connection.undoing)
                     connection.written.clear()
         except psycopg.Error as problem:
             error = errors.translate(problem)
@@ -294,7 +294,7 @@ class PostgresTransactions(Database):
     def _submit(self, job: Callable[[], T], *, is_upkeep: bool) -> "Future[T]":
         self.connections.check_writable()
         with self._opening:
-            future = self._executor().submit(own_context().run, self._write_in_background, job, is_upkeep)
+            future = self._executor().submit(copy_detached_context().run, self._write_in_background, job, is_upkeep)
             self._pending.add(future)
         future.add_done_callback(self._pending.discard)
         return future
@@ -339,7 +339,7 @@ class PostgresTransactions(Database):
                     session.flush()
             self.memo.clear()
             session.before_commit = left_for_commit
-            undo(connection.undoing, acts_before)
+            run_undo_actions(connection.undoing, acts_before)
             raise
         finally:
             session.depth -= 1

@@ -246,7 +246,7 @@ class SqliteConnections:
             # Without this, SQLite plans a statement with an order anew for each value that is bound: four times the cost of
             # finding the task to claim.
             connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            packing.teach(connection)
+            packing.add_decompress_function(connection)
             connection.create_scalar_function("entry_words", fts5_text, 2, deterministic=True)  # type: ignore[arg-type]
             connection.set_busy_timeout(int(self.busy_seconds * 1000))
             if self.keeps_wal:

@@ -18,7 +18,7 @@ from decklog.core.errors import (
     TooLarge,
     Unavailable,
 )
-from decklog.db.callers import overdue
+from decklog.db.callers import timed_out_error
 
 # Failures to write, which say nothing about what is on the disk.
 _WRITING = {
@@ -77,7 +77,7 @@ def translate(problem: Exception, target: str) -> DecklogError:
         case apsw.SQLITE_TOOBIG:
             return TooLarge("this value is larger than SQLite can hold")
         case apsw.SQLITE_INTERRUPT:
-            return overdue()
+            return timed_out_error()
     return Invalid(f"SQLite refused the statement: {problem}")
 
 

@@ -54,7 +54,7 @@ class ForeignFile:
         self._log_path = log_path
         with self._translated():
             self._connection = apsw.Connection(path, flags=apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI)
-            packing.teach(self._connection)
+            packing.add_decompress_function(self._connection)
             try:
                 self._prepare()
             except BaseException:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock, Thread, get_ident
 from typing import Any
 
-from decklog.db.callers import own_context
+from decklog.db.callers import copy_detached_context
 
 MOST_IN_ONE_COMMIT = 256
 
@@ -29,7 +29,7 @@ class Ticket:
 
     def prepare_to_wait(self) -> None:
         """Make the job see its caller's context variables in whichever thread runs it."""
-        job, context = self.job, own_context()
+        job, context = self.job, copy_detached_context()
         self.job = lambda: context.run(job)
         self.wake = Lock()
         self.wake.acquire()

@@ -33,7 +33,7 @@ def answered(
     connection = apsw.Connection(address, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     try:
         connection.execute("pragma temp_store = memory")
-        packing.teach(connection)
+        packing.add_decompress_function(connection)
         for name, select in views.items():
             connection.execute(f"create temp view {name} as {select}")
         _confine(connection, seconds, most_bytes)

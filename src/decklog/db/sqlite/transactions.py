@@ -10,7 +10,7 @@ import apsw
 
 from decklog.core.errors import Busy, Conflict
 from decklog.db.base import Database, T
-from decklog.db.callers import CallerBlock, deadline, undo
+from decklog.db.callers import CallerBlock, deadline, run_undo_actions
 from decklog.db.schema import check_open
 from decklog.db.sqlite import errors
 from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
@@ -113,7 +113,7 @@ class SqliteTransactions(Database):
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
-            undo(self._undoing, acts_before)
+            run_undo_actions(self._undoing, acts_before)
             raise
         connection.execute("release nested")
 
@@ -218,7 +218,7 @@ class SqliteTransactions(Database):
         finally:
             connections.lock.release()
             if self._undoing:
-                undo(self._undoing)
+                run_undo_actions(self._undoing)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:

@@ -19,7 +19,7 @@ from decklog.guard.sandbox.sandbox import Sandbox
 from decklog.guard.shell.spool import DEFAULT_CAP
 from decklog.guard.toolbox.catalogue import TOOLS
 from decklog.guard.toolbox.once import ToolEffect
-from decklog.journal.attribution import task_of
+from decklog.journal.attribution import find_context_task
 from decklog.log import STORES, Decklog
 from decklog.records.values import to_json
 
@@ -162,7 +162,7 @@ class Toolbox:
         return ToolCall(
             log=self.log,
             run_id=self.run_id,
-            task_id=self.task_id or task_of(self.run_id),
+            task_id=self.task_id or find_context_task(self.run_id),
             root=self.root,
             guard=self._guard,
             commands=self._commands,

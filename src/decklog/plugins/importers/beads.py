@@ -15,7 +15,7 @@ from decklog.importing.row import EPOCH, Row, plain, plain_json
 from decklog.importing.sync import FileSync, Items
 from decklog.importing.tracker import COMMENTS, LINES, LINKS, WAS_RUNNING, Tracker, link_name, moment_of, set_time
 from decklog.importing.writer import Mapping, PendingRecord, describes
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
 PLACES = (".beads/issues.jsonl", "issues.jsonl")
@@ -260,7 +260,7 @@ class BeadsExport(TextExport):
         for _, row in sorted(self._gone.items()):
             # What was deleted there before it came here.
             self._write_line(ISSUES, row)
-        lessons = every_page(self.log.memory.find, topic=TOPIC, source_kind="beads", oldest_first=True)
+        lessons = find_all(self.log.memory.find, topic=TOPIC, source_kind="beads", oldest_first=True)
         for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
             self._write_line(MEMORIES, {"_type": "memory", "key": key, "value": body})
         self.report.leave_out(LINES, sum(1 for _ in self.kept.rows(LINES)))

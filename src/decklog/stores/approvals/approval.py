@@ -10,13 +10,13 @@ from typing import Any, Literal
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Conflict, Damaged, Denied, Invalid
 from decklog.db.base import Database
-from decklog.journal.blobs import keep, kept
+from decklog.journal.blobs import load_blob, store_blob
 from decklog.records.fork_rules import Computed, Fork, ForkRule, Refer, Reset
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores import documents
-from decklog.stores.checks import aware, check_span, is_same, whole
-from decklog.stores.documents import hex_digest
+from decklog.stores.checks import check_integer, check_span, check_time_zone, is_same
+from decklog.stores.documents import parse_sha256
 from decklog.stores.results.approvals import ApprovalSubject, cause_of
 
 
@@ -60,7 +60,7 @@ class Approval(Record):
     )
     is_managed = True
     is_guarded = True
-    keeps = ("about_digest",)
+    blob_columns = ("about_digest",)
 
     id: str
     run_id: str
@@ -119,7 +119,7 @@ class Approval(Record):
         return is_other or (new["uses"] or 0) < (old["uses"] or 0)
 
     @classmethod
-    def forked(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
+    def compute_forked_fields(cls, image: dict[str, Any], _db: Any) -> dict[str, Any]:
         """Return the copy for a fork: a decision applies only to its run, so the copy has no signature and no uses left."""
         if image["state"] != ApprovalState.GRANTED or image["subject_digest"] is None:
             return {**image, "proof": None}
@@ -223,7 +223,7 @@ def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> No
 
 def check_digest(asked: Approval, digest: str | None) -> None:
     """Raise Conflict for an answer about another subject."""
-    if digest is not None and hex_digest(digest) != asked.subject_digest:
+    if digest is not None and parse_sha256(digest) != asked.subject_digest:
         raise Conflict(
             f"approval {asked.id} is about {asked.subject_digest}, not {digest}",
             hint="It changed since the question was asked: ask again.",
@@ -252,7 +252,7 @@ def exact_digest(about: object, digest: str | None) -> str:
         raise Invalid(
             "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
         )
-    given = None if digest is None else hex_digest(digest)
+    given = None if digest is None else parse_sha256(digest)
     made = given if about is None else digest_of(about)
     if given is not None and given != made:
         raise Invalid(f"the content has the digest {made}, not {given}", field="subject_digest")
@@ -265,7 +265,7 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
         raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
     if seconds is not None:
         check_span(seconds, "expires_in_seconds", most=MOST_SECONDS)
-    aware("expires_at", at)
+    check_time_zone("expires_at", at)
     end = now + timedelta(seconds=seconds) if seconds is not None else at
     if end is None and default_verdict is not None:
         raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
@@ -281,7 +281,7 @@ def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float |
             raise Invalid("only a grant is for a number of uses or a time", field="uses")
         return {"max_uses": None, "valid_until": None}
     if uses is not None:
-        whole("uses", uses, low=1, high=MOST_USES)
+        check_integer("uses", uses, low=1, high=MOST_USES)
     if seconds is not None:
         check_span(seconds, "valid_seconds", most=MOST_SECONDS)
     until = None if seconds is None else now + timedelta(seconds=seconds)
@@ -312,9 +312,9 @@ def keep_about(db: Database, about: object) -> dict[str, Any]:
     if isinstance(about, bytes):
         content, redacted = documents.redact(db, "about", about)
     else:
-        text, redacted = db.values.text("about", about) if isinstance(about, str) else db.values.json("about", about)
+        text, redacted = db.values.bind_text("about", about) if isinstance(about, str) else db.values.bind_json("about", about)
         content = text.encode()
-    return {"about_digest": keep(db, content), "redacted": redacted}
+    return {"about_digest": store_blob(db, content), "redacted": redacted}
 
 
 def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
@@ -334,7 +334,7 @@ def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes |
 
 def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
     """Refuse to grant a subject that is not in the log, unless its digest is given."""
-    check, _ = seen(approval, kept(db, approval.about_digest) if approval.about_digest else None)
+    check, _ = seen(approval, load_blob(db, approval.about_digest) if approval.about_digest else None)
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
             f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
@@ -349,7 +349,7 @@ def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
     check, content = seen(approval, content)
     if content is None:
         return {"check": check.value, "content": None, "encoding": None}
-    text, encoding = documents.shown(content)
+    text, encoding = documents.encode_content(content)
     return {"check": check.value, "content": text, "encoding": encoding}
 
 

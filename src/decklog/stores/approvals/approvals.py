@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, StillPending
-from decklog.db.packing import unpacked
-from decklog.db.where import Where, enum_of, page_size, placed
-from decklog.records.operations import WaitStep, check_may_wait, reading, reads, waiting, waits_to_read, writes
+from decklog.db.packing import decompress_bytes
+from decklog.db.where import Where, page_size, parse_enum, placed
+from decklog.records.operations import WaitStep, check_may_wait, read_step, reads, wait_step, waits_to_read, writes
 from decklog.records.record import Page
 from decklog.stores.approvals.approval import (
     MOST_USES,
@@ -36,8 +36,8 @@ from decklog.stores.approvals.approval import (
     shown,
 )
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, is_same, moment, name_of
-from decklog.stores.documents import hex_digest
+from decklog.stores.checks import check_not_blank, check_time, is_same, normalize_name
+from decklog.stores.documents import parse_sha256
 from decklog.stores.of_run import next_number
 from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject, cause_of
 
@@ -91,11 +91,11 @@ class Approvals(Store):
         """
         now = self._now()
         fields = {
-            "question": filled("question", question),
+            "question": check_not_blank("question", question),
             "subject": subject,
             "subject_digest": exact_digest(about, subject_digest),
             "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
-            "default_verdict": default_verdict and enum_of(Verdict, default_verdict, "default_verdict"),
+            "default_verdict": default_verdict and parse_enum(Verdict, default_verdict, "default_verdict"),
             "source": source,
             "task_id": task_id,
             "payload": payload_of(payload),
@@ -106,7 +106,7 @@ class Approvals(Store):
         return self._ask_once(run_id, approval_id, {**fields, "state": ApprovalState.OPEN, "asked_at": now}, about)
 
     def _ask_once(self, run_id: str, approval_id: str | None, fields: dict[str, Any], about: object = None) -> Approval:
-        approval = self._once(
+        approval = self._find_or_add(
             lambda: self._seek_known(Approval, approval_id, run_id=run_id, key=fields["key"]),
             lambda: self._add(
                 Approval,
@@ -125,7 +125,7 @@ class Approvals(Store):
                 id=approval.id,
                 digest=approval.subject_digest,
             )
-        return approval.seen_at(self._now()).marked_already() if approval.already else approval
+        return approval.seen_at(self._now()).mark_already() if approval.already else approval
 
     @writes
     def record(
@@ -148,16 +148,16 @@ class Approvals(Store):
         Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
         unless `counts_as` is given. Such a verdict is bound to no digest, so `granted_for` never gives it.
         """
-        filled("verdict", verdict)
+        check_not_blank("verdict", verdict)
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
-        given_at = self._now() if at is None else moment("at", at)
+        given_at = self._now() if at is None else check_time("at", at)
         fields: dict[str, Any] = {
-            "state": ApprovalState(enum_of(Verdict, counts_as or plain, "counts_as")),
-            "source": filled("source", source).strip(),
+            "state": ApprovalState(parse_enum(Verdict, counts_as or plain, "counts_as")),
+            "source": check_not_blank("source", source).strip(),
             "verdict": verdict,
             "rationale": rationale,
             "payload": payload_of(payload),
-            "decided_by": by and name_of(by, "by"),
+            "decided_by": by and normalize_name(by, "by"),
             "task_id": task_id,
             "asked_at": given_at,
             "decided_at": given_at,
@@ -184,7 +184,7 @@ class Approvals(Store):
         it where the thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good
         for one use, unless `uses` or `valid_seconds` say for how many or how long.
         """
-        chosen, decider = enum_of(Verdict, verdict, "verdict"), name_of(by, "by")
+        chosen, decider = parse_enum(Verdict, verdict, "verdict"), normalize_name(by, "by")
         grant = grant_of(chosen, self._now(), uses, valid_seconds)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
@@ -209,7 +209,7 @@ class Approvals(Store):
     def _repeated(self, approval_id: str, verdict: Verdict, decider: str) -> Approval:
         present = self._fetch(Approval, approval_id)
         if present.state == verdict.value and is_same(present.decided_by, decider):
-            return present.marked_already()
+            return present.mark_already()
         raise settled(present)
 
     @writes
@@ -217,7 +217,7 @@ class Approvals(Store):
         """Withdraw an open question; a withdrawn one is returned unchanged."""
         asked = self._fetch_for_update(Approval, approval_id)
         if asked.state is ApprovalState.WITHDRAWN:
-            return asked.marked_already()
+            return asked.mark_already()
         self._record_lapsed(asked.run_id)
         changes = {"state": "withdrawn", "decided_at": self._now(), "rationale": reason}
         changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=reason)
@@ -273,7 +273,7 @@ class Approvals(Store):
         if timeout_seconds > 0:
             check_may_wait(self._db)
         end = time.monotonic() + timeout_seconds
-        while (approval := (yield reading(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
+        while (approval := (yield read_step(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
             left = end - time.monotonic()
             if left <= 0:
                 raise StillPending(
@@ -281,7 +281,7 @@ class Approvals(Store):
                     hint=f"Wait again, or ask {approval.asked_of or 'an owner'} directly.",
                     id=approval_id,
                 )
-            yield waiting(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
+            yield wait_step(min(left, self._until_expiry(approval), _LONGEST_STEP), approval.run_id)
         return approval  # type: ignore[no-any-return]
 
     def _until_expiry(self, approval: Approval) -> float:
@@ -292,7 +292,7 @@ class Approvals(Store):
     @reads
     def get(self, approval_id: str) -> Approval:
         """Get an approval as it counts now."""
-        return self._proofs().checked(self._fetch(Approval, approval_id)).seen_at(self._now())
+        return self._proofs().without_invalid_proof(self._fetch(Approval, approval_id)).seen_at(self._now())
 
     @reads
     def show(self, approval_id: str) -> ApprovalDetails:
@@ -303,7 +303,7 @@ class Approvals(Store):
         """
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
-        known: Any = self._proofs().checked(approval).seen_at(self._now()).as_dict()
+        known: Any = self._proofs().without_invalid_proof(approval).seen_at(self._now()).as_dict()
         known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload), "about": shown(approval, content)}
         details: ApprovalDetails = known
         return details
@@ -322,7 +322,7 @@ class Approvals(Store):
         marks, ids = placed(approval_ids)
         names, rows = self._db.rows(_WITH_THINGS.format(ids=marks), self._db.values.bind(ids)[0])
         found = [(Approval.from_row(names[:-2], row[:-2]), row[-2], row[-1]) for row in rows]
-        return [(one, None if stored is None else unpacked(bytes(stored), size)) for one, stored, size in found]
+        return [(one, None if stored is None else decompress_bytes(bytes(stored), size)) for one, stored, size in found]
 
     @reads
     def find(
@@ -341,11 +341,11 @@ class Approvals(Store):
         """List approvals as they count now, newest first."""
         now = self._now()
         where = Where(
-            Approval, run_id=run_id, asked_of=asked_of and name_of(asked_of, "asked_of"), source=source, task_id=task_id
+            Approval, run_id=run_id, asked_of=asked_of and normalize_name(asked_of, "asked_of"), source=source, task_id=task_id
         )
-        where.equal(subject_digest=subject_digest and hex_digest(subject_digest))
+        where.equal(subject_digest=subject_digest and parse_sha256(subject_digest))
         if state is not None:
-            where.add(condition_for(enum_of(ApprovalState, state, "state")), state=state, now=to_text(now))
+            where.add(condition_for(parse_enum(ApprovalState, state, "state")), state=state, now=to_text(now))
         order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
         page = self._page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
         return Page((approval.seen_at(now) for approval in page), next=page.next)
@@ -359,7 +359,9 @@ class Approvals(Store):
         Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
         """
 
-        return read_answers(self._db, self._now(), page_size(limit), subject_digest and hex_digest(subject_digest), rule, run_id)
+        return read_answers(
+            self._db, self._now(), page_size(limit), subject_digest and parse_sha256(subject_digest), rule, run_id
+        )
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:
@@ -382,7 +384,7 @@ class Approvals(Store):
         The newest answer counts. Silence never does, unless nobody answered at all and `or_by_default` lets the default stand.
         Where an owner is bound, only what the owner proved counts.
         """
-        asked = self._select_by(Approval, run_id=run_id, subject_digest=hex_digest(subject_digest))
+        asked = self._select_by(Approval, run_id=run_id, subject_digest=parse_sha256(subject_digest))
         settled_now = [approval.seen_at(self._now()) for approval in asked]
         answers = [approval for approval in settled_now if approval.verdict and not approval.is_expired]
         if or_by_default and not answers:
@@ -429,11 +431,11 @@ class Approvals(Store):
 
     def _counts(self, approval: Approval) -> bool:
         """Return whether a grant is usable, and signed by the owner if one is registered."""
-        return approval.is_usable(self._now()) and self._proofs().counts(Approval, approval.id)
+        return approval.is_usable(self._now()) and self._proofs().is_decision_valid(Approval, approval.id)
 
 
 def _parties(by: str, asked_of: str | None) -> dict[str, str | None]:
-    asker, answerer = name_of(by, "by"), asked_of and name_of(asked_of, "asked_of")
+    asker, answerer = normalize_name(by, "by"), asked_of and normalize_name(asked_of, "asked_of")
     if is_same(asker, answerer):
         raise Denied(f"{asker} can't ask {asker} for approval", hint="Ask someone else, or a gate.", field="asked_of")
     return {"asked_by": asker, "asked_of": answerer}

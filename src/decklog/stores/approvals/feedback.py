@@ -8,11 +8,11 @@ from typing import Any, Literal, Protocol
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Refused
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 
 
 class FixGate(Protocol):
@@ -123,16 +123,16 @@ class FeedbackStore(Store):
     ) -> Feedback:
         """Record feedback in the reporter's words. A known id or key returns that feedback unchanged."""
         now = self._now()
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_known(Feedback, feedback_id, key=key),
             lambda: self._add(
                 Feedback,
                 note=body,
                 id=feedback_id or self._ids.new("fb"),
-                from_handle=filled("from_handle", from_handle).strip(),
-                channel=filled("channel", channel).strip(),
-                severity=enum_of(FeedbackSeverity, severity, "severity"),
-                body=filled("body", body),
+                from_handle=check_not_blank("from_handle", from_handle).strip(),
+                channel=check_not_blank("channel", channel).strip(),
+                severity=parse_enum(FeedbackSeverity, severity, "severity"),
+                body=check_not_blank("body", body),
                 context_url=context_url,
                 key=key,
                 received_at=received_at or now,
@@ -178,10 +178,10 @@ class FeedbackStore(Store):
             FeedbackState.TRIAGED,
             by,
             note,
-            fix_class=enum_of(FixClass, fix_class, "fix_class"),
+            fix_class=parse_enum(FixClass, fix_class, "fix_class"),
             root_cause=root_cause,
             success_criterion=success_criterion,
-            severity=severity and enum_of(FeedbackSeverity, severity, "severity"),
+            severity=severity and parse_enum(FeedbackSeverity, severity, "severity"),
         )
 
     @writes
@@ -200,7 +200,7 @@ class FeedbackStore(Store):
         note: str | None = None,
     ) -> Feedback:
         """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
-        address = filled("fix_pr_url", fix_pr_url).strip()
+        address = check_not_blank("fix_pr_url", fix_pr_url).strip()
         held = self._gate().holding(feedback_id)
         if held is not None:
             raise Refused(
@@ -236,7 +236,7 @@ class FeedbackStore(Store):
     @writes
     def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
         """Reject feedback or its fix, with the reason."""
-        return self._move(feedback_id, FeedbackState.REJECTED, by, filled("reason", reason).strip())
+        return self._move(feedback_id, FeedbackState.REJECTED, by, check_not_blank("reason", reason).strip())
 
     @writes
     def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
@@ -245,7 +245,9 @@ class FeedbackStore(Store):
         if known.state not in BACK:
             raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
-        return self._set(known, {"state": to, **_noted(known, to, by, filled("reason", reason).strip(), self._now())}, reason)
+        return self._set(
+            known, {"state": to, **_noted(known, to, by, check_not_blank("reason", reason).strip(), self._now())}, reason
+        )
 
     @writes
     def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:
@@ -256,13 +258,13 @@ class FeedbackStore(Store):
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
         """Add a note without a change of state. Notes are never changed or removed."""
         known = self._fetch_for_update(Feedback, feedback_id)
-        return self._set(known, _noted(known, known.state, by, filled("text", text).strip(), self._now()), text)
+        return self._set(known, _noted(known, known.state, by, check_not_blank("text", text).strip(), self._now()), text)
 
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
         known = self._fetch_for_update(Feedback, feedback_id)
         given = {name: value for name, value in changes.items() if value is not None}
         if known.state == to and not self._differing_fields(known, given).keys() - {"closed_at"}:
-            return known.marked_already()
+            return known.mark_already()
         if to not in MOVES[known.state]:
             raise Conflict(
                 f"feedback {feedback_id} is {known.state}, which does not lead to {to}",

@@ -7,12 +7,12 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from decklog.core.errors import Conflict, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, whole
+from decklog.stores.checks import check_integer, check_not_blank
 
 
 class Pauses(Protocol):
@@ -140,23 +140,23 @@ class Inbox(Store):
         owner or a reviewer. A known id or key returns that message unchanged.
         """
         now = self._now()
-        severity = enum_of(MessageSeverity, severity, "severity")
+        severity = parse_enum(MessageSeverity, severity, "severity")
         is_authorised = self._trust().recognises(from_handle)
         about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
         fields = {
             "id": message_id or self._ids.new("msg"),
-            "from_handle": filled("from_handle", from_handle).strip(),
+            "from_handle": check_not_blank("from_handle", from_handle).strip(),
             "is_authorised": is_authorised,
-            "channel": enum_of(MessageChannel, channel, "channel"),
+            "channel": parse_enum(MessageChannel, channel, "channel"),
             "severity": severity,
-            "body": filled("body", body),
+            "body": check_not_blank("body", body),
             **about,
             "ack": _ack(severity, eta_seconds, is_authorised),
             "ack_sent_at": now,
             "received_at": received_at or now,
             "key": key,
         }
-        return self._once(lambda: self._seek_known(Message, message_id, key=key), lambda: self._post(fields))
+        return self._find_or_add(lambda: self._seek_known(Message, message_id, key=key), lambda: self._post(fields))
 
     def _post(self, fields: dict[str, Any]) -> Message:
         if fields["severity"] is MessageSeverity.CRITICAL and fields["is_authorised"] and fields["task_id"] is not None:
@@ -220,7 +220,7 @@ class Inbox(Store):
         """Mark a pending message as read; one in a later state is returned unchanged."""
         known = self._fetch_for_update(Message, message_id)
         if known.state is not MessageState.PENDING:
-            return known.marked_already()
+            return known.mark_already()
         return self._update(
             Message,
             message_id,
@@ -234,9 +234,9 @@ class Inbox(Store):
         """Answer a message that is pending or seen; the same answer again changes nothing."""
         known = self._fetch_for_update(Message, message_id)
         if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
-            return known.marked_already()
+            return known.mark_already()
         changes = {"state": "answered", "answer": answer, "answered_by": by, "answered_at": self._now()}
-        return self._move_on(known, changes, by, filled("answer", answer))
+        return self._move_on(known, changes, by, check_not_blank("answer", answer))
 
     def _move_on(self, known: Message, changes: dict[str, Any], by: str | None, note: str) -> Message:
         """Change a pending or seen message, which is seen afterwards."""
@@ -262,7 +262,7 @@ class Inbox(Store):
         """Turn a message into feedback, in its sender's words; a repeated call returns the same feedback."""
         known = self._fetch_for_update(Message, message_id)
         if known.escalated_to is not None:
-            return self._fetch(Feedback, known.escalated_to).marked_already()
+            return self._fetch(Feedback, known.escalated_to).mark_already()
         if known.state not in (MessageState.PENDING, MessageState.SEEN):
             raise self._refusal(Message, message_id)
         now = self._now()
@@ -275,7 +275,7 @@ class Inbox(Store):
             channel=known.channel.value,
             severity=_FEEDBACK_SEVERITY[known.severity],
             body=known.body,
-            fix_class=fix_class and enum_of(FixClass, fix_class, "fix_class"),
+            fix_class=fix_class and parse_enum(FixClass, fix_class, "fix_class"),
             context_url=context_url or known.context_url,
             received_at=known.received_at,
             updated_at=now,
@@ -289,7 +289,7 @@ class Inbox(Store):
         """Close a message that was seen, answered or escalated."""
         known = self._fetch_for_update(Message, message_id)
         if known.state is MessageState.CLOSED:
-            return known.marked_already()
+            return known.mark_already()
         return self._update(
             Message,
             message_id,
@@ -301,5 +301,5 @@ class Inbox(Store):
 
 def _ack(severity: MessageSeverity, eta_seconds: int | None, is_authorised: bool) -> str:
     """Build the acknowledgement from a template: without a model call it is never late."""
-    eta = _ETA_MINUTES[severity] if eta_seconds is None else (whole("eta_seconds", eta_seconds, low=1) + 59) // 60
+    eta = _ETA_MINUTES[severity] if eta_seconds is None else (check_integer("eta_seconds", eta_seconds, low=1) + 59) // 60
     return (_ACK if is_authorised else _ACK_STRANGER).format(severity=severity.value, eta=eta)

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Invalid
-from decklog.db.where import Where, enum_of, placed
+from decklog.db.where import Where, parse_enum, placed
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
@@ -114,7 +114,7 @@ class Notices(Store):
         The target of a command is its words, which no shell reads; that of a webhook its address: https, or http on this machine.
         A webhook is signed with the secret that the environment variable `secret_env` holds when it is sent.
         """
-        kind = enum_of(NoticeChannel, channel, "channel")
+        kind = parse_enum(NoticeChannel, channel, "channel")
         words = _target(kind, target or [])
         if secret_env is not None and kind is not NoticeChannel.WEBHOOK:
             raise Invalid("only a webhook is signed", field="secret_env")
@@ -123,7 +123,7 @@ class Notices(Store):
         return self._add(
             NotifyRule,
             id=self._ids.new("rule"),
-            event=enum_of(NoticeEvent, event, "event"),
+            event=parse_enum(NoticeEvent, event, "event"),
             channel=kind,
             target=words,
             secret_env=secret_env,
@@ -149,7 +149,7 @@ class Notices(Store):
     @reads
     def counting_rules(self) -> list[NotifyRule]:
         """List the rules that count: where an owner is bound, those that the owner proved."""
-        return [rule for rule in self.rules() if self._proofs().counts(NotifyRule, rule.id)]
+        return [rule for rule in self.rules() if self._proofs().is_decision_valid(NotifyRule, rule.id)]
 
     @reads
     def get(self, notice_id: str) -> Notice:
@@ -184,7 +184,7 @@ class Notices(Store):
     def note(self, rule_id: str, key: str, what: str, *, run_id: str | None = None) -> Notice:
         """Create the notice of an event by a rule; an existing one is returned unchanged."""
         rule, now = self._fetch(NotifyRule, rule_id), self._now()
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(Notice, rule_id=rule_id, key=key),
             lambda: self._add(
                 Notice,
@@ -226,7 +226,7 @@ class Notices(Store):
 
         `attempts` is how many its sender saw: one that is not its sender's any more is left as it is.
         """
-        came = enum_of(NoticeState, state, "state")
+        came = parse_enum(NoticeState, state, "state")
         if came in (NoticeState.DUE, NoticeState.SENDING):
             raise Invalid("what was sent is sent, failed or unknown", field="state")
         if came is NoticeState.FAILED and may_retry and attempts < MOST_ATTEMPTS:
@@ -247,7 +247,7 @@ class Notices(Store):
             note=state.value if error is None else f"{state}: {error}",
             attempts=attempts,
         )
-        return changed if changed is not None else self._fetch(Notice, notice_id).marked_already()
+        return changed if changed is not None else self._fetch(Notice, notice_id).mark_already()
 
     @writes
     def retry(self, notice_id: str) -> Notice:

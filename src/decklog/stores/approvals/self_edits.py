@@ -5,12 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from decklog.core.errors import Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import FixClass, FixClassLike
 from decklog.stores.base import Store
-from decklog.stores.checks import filled, flag, moment, texts, whole
+from decklog.stores.checks import check_boolean, check_integer, check_not_blank, check_texts, check_time
 
 PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding")
 
@@ -62,21 +62,21 @@ class SelfEdits(Store):
         A known pull request at the same commit returns its record unchanged.
         """
         fields: dict[str, Any] = {
-            "pr": filled("pr", pr).strip(),
-            "fix_class": enum_of(FixClass, fix_class, "fix_class"),
-            "files": texts("files", files),
-            "before_sha": filled("before_sha", before_sha).strip(),
-            "after_sha": filled("after_sha", after_sha).strip(),
+            "pr": check_not_blank("pr", pr).strip(),
+            "fix_class": parse_enum(FixClass, fix_class, "fix_class"),
+            "files": check_texts("files", files),
+            "before_sha": check_not_blank("before_sha", before_sha).strip(),
+            "after_sha": check_not_blank("after_sha", after_sha).strip(),
             "review_passes": _passes(review_passes),
-            "confidence": whole("confidence", confidence, high=100),
-            "em_review": filled("em_review", em_review).strip(),
+            "confidence": check_integer("confidence", confidence, high=100),
+            "em_review": check_not_blank("em_review", em_review).strip(),
             "auto_merged": auto_merged,
             "feedback_id": feedback_id,
             "edited_at": edited_at or self._now(),
         }
         if not fields["files"]:
             raise Invalid("files is a list of at least one path", field="files")
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(SelfEdit, pr=fields["pr"], after_sha=fields["after_sha"]),
             lambda: self._add(SelfEdit, note=f"{fields['fix_class']}: {pr}", id=self._ids.new("edit"), **fields),
         )
@@ -93,9 +93,9 @@ class SelfEdits(Store):
                 unknown=unknown,
                 missing=missing,
             )
-        given: dict[str, Any] = {**document, "edited_at": moment("ts", document["ts"])}
+        given: dict[str, Any] = {**document, "edited_at": check_time("ts", document["ts"])}
         del given["ts"]
-        flag("auto_merged", given["auto_merged"])
+        check_boolean("auto_merged", given["auto_merged"])
         if not isinstance(given.get("feedback_id"), str | None):
             raise Invalid("feedback_id is a text or null", field="feedback_id")
         return self.record(**given)
@@ -125,4 +125,4 @@ def _passes(value: object) -> dict[str, str]:
     """Check that exactly the seven stages are given, each with a verdict in words."""
     if not isinstance(value, dict) or value.keys() != set(PASSES):
         raise Invalid(f"review_passes holds exactly {', '.join(PASSES)}", field="review_passes", passes=list(PASSES))
-    return {name: filled(f"review_passes.{name}", value[name]).strip() for name in PASSES}
+    return {name: check_not_blank(f"review_passes.{name}", value[name]).strip() for name in PASSES}

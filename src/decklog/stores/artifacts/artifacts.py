@@ -9,13 +9,13 @@ from typing import Any
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.where import Where
-from decklog.journal.blobs import keep, kept
+from decklog.journal.blobs import load_blob, store_blob
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
-from decklog.stores.documents import hex_digest
+from decklog.stores.documents import parse_sha256
 from decklog.stores.of_run import lock_run, next_number
 from decklog.stores.results.artifacts import ArtifactContent
 
@@ -74,7 +74,7 @@ class Artifact(Record):
     table = "artifacts"
     is_work = True
     fork = ForkRule("What was made is still there.", fields={"task_id": Refer("tasks")})
-    keeps = ("digest",)
+    blob_columns = ("digest",)
 
     id: str
     run_id: str
@@ -91,9 +91,9 @@ class Artifact(Record):
     metadata: dict[str, object] = field(default_factory=dict)
 
     @classmethod
-    def kept_in(cls, image: Mapping[str, Any]) -> str | None:
+    def blob_digest(cls, image: Mapping[str, Any]) -> str | None:
         """Return the digest if the bytes are stored, which their size shows."""
-        return None if image.get("size") is None else super().kept_in(image)
+        return None if image.get("size") is None else super().blob_digest(image)
 
 
 class Artifacts(Store):
@@ -128,11 +128,11 @@ class Artifacts(Store):
         given = _content(content, content_base64)
         lock_run(self._db, run_id)
         fields: dict[str, Any] = {"role": role, "task_id": task_id, "metadata": metadata or {}, "size": size}
-        fields |= {"digest": digest and hex_digest(digest)} if given is None else self._keep(given, digest)
-        is_text = given is not None and documents.text_of(given) is not None
+        fields |= {"digest": digest and parse_sha256(digest)} if given is None else self._keep(given, digest)
+        is_text = given is not None and documents.decode_text(given) is not None
         fields["media_type"] = media_type or media_type_of(path, is_text=is_text)
         fields["created_at"] = created_at or self._now()
-        artifact = self._once(
+        artifact = self._find_or_add(
             # Without a digest the same file can't be recognized.
             lambda: self._seek_known(Artifact, artifact_id, run_id=run_id, path=path, digest=fields["digest"]),
             lambda: self._add(
@@ -151,10 +151,10 @@ class Artifacts(Store):
 
     def _keep(self, content: bytes, digest: str | None) -> dict[str, Any]:
         """Store the bytes as a blob, text redacted; return the fields that describe them."""
-        if digest is not None and hex_digest(digest) != sha256(content).hexdigest():
+        if digest is not None and parse_sha256(digest) != sha256(content).hexdigest():
             raise Invalid(f"the content has the digest {sha256(content).hexdigest()}, not {digest}", field="digest")
         kept, redacted = documents.redact(self._db, "content", content)
-        return {"digest": keep(self._db, kept), "size": len(kept), "redacted": redacted}
+        return {"digest": store_blob(self._db, kept), "size": len(kept), "redacted": redacted}
 
     @reads
     def get(self, artifact_id: str) -> Artifact:
@@ -177,7 +177,7 @@ class Artifacts(Store):
     ) -> Page[Artifact]:
         """List artifacts, newest first, without their bytes."""
         where = Where(
-            Artifact, run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and hex_digest(digest)
+            Artifact, run_id=run_id, role=role, kind=kind, path=path, task_id=task_id, digest=digest and parse_sha256(digest)
         )
         order = ("number",) if run_id is not None else ("created_at", "run_id", "number")
         return self._page(Artifact, where, order=order, limit=limit, after=after, descending=not oldest_first)
@@ -187,7 +187,7 @@ class Artifacts(Store):
         """Get an artifact's content: as text when it is text, and as base64 otherwise."""
         artifact = self._fetch(Artifact, artifact_id)
         content = self._bytes(artifact)
-        text, encoding = documents.shown(content)
+        text, encoding = documents.encode_content(content)
         return {
             "id": artifact.id,
             "path": artifact.path,
@@ -203,7 +203,7 @@ class Artifacts(Store):
         return self._db.read(lambda: self._bytes(self._fetch(Artifact, artifact_id)))
 
     def _bytes(self, artifact: Artifact) -> bytes:
-        content = kept(self._db, artifact.digest) if artifact.digest else None
+        content = load_blob(self._db, artifact.digest) if artifact.digest else None
         if content is None:
             raise NotFound(
                 f"the bytes of artifact {artifact.id} are not kept; it is the file {artifact.path}",

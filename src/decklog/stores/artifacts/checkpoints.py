@@ -13,8 +13,8 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
-from decklog.stores.checks import moment
-from decklog.stores.intake import ANY_OF, together
+from decklog.stores.checks import check_time
+from decklog.stores.intake import ANY_OF, parameter_batches
 from decklog.stores.of_run import lock_run, next_number
 
 LONGEST_TASK_ID = 200
@@ -27,7 +27,7 @@ class Checkpoint(Record):
 
     table = "checkpoints"
     fork = ForkRule("What is needed to go on is there from the fork's start.", fields={"seq": LAST_ENTRY})
-    keeps = ("digest", "payload")
+    blob_columns = ("digest", "payload")
 
     id: str
     run_id: str
@@ -48,7 +48,7 @@ class TaskSnapshot(Record):
 
     table = "snapshots"
     identity = ("run_id", "task_id")
-    keeps = ("digest",)
+    blob_columns = ("digest",)
     fork = ForkRule("A paused task can go on in the fork.", fields={"task_id": Refer("tasks")})
     document = None  # type: object
 
@@ -62,7 +62,7 @@ class TaskSnapshot(Record):
     redacted: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        return super().as_dict() | documents.filled(self, "document")
+        return super().as_dict() | documents.loaded_field(self, "document")
 
 
 class Checkpoints(Store):
@@ -82,8 +82,8 @@ class Checkpoints(Store):
     ) -> Checkpoint:
         """Save a checkpoint: the number of the run's newest entry, and what it needs to continue."""
         stream = lock_run(self._db, run_id)
-        placed = documents.place(self._db, "payload", {} if payload is None else payload)
-        checkpoint = self._once(
+        placed = documents.store_if_long(self._db, "payload", {} if payload is None else payload)
+        checkpoint = self._find_or_add(
             lambda: self._seek_known(Checkpoint, checkpoint_id, run_id=run_id, key=key),
             lambda: self._add(
                 Checkpoint,
@@ -103,7 +103,7 @@ class Checkpoints(Store):
         )
         if checkpoint.run_id != run_id:
             raise Conflict(f"checkpoint {checkpoint.id} belongs to run {checkpoint.run_id}", id=checkpoint.id)
-        return documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
+        return documents.load_field(self._db, checkpoint, "payload", checkpoint.digest)
 
     def import_checkpoints(self, imported: Sequence[dict[str, Any]]) -> list[bool]:
         """Import checkpoints, each with its id, run, time, status and payload. Return for each whether it is new.
@@ -125,7 +125,7 @@ class Checkpoints(Store):
             new.append(one["id"] not in here)
             if new[-1]:
                 here[one["id"]] = run_id
-                placed = documents.place(self._db, "payload", one["payload"])
+                placed = documents.store_if_long(self._db, "payload", one["payload"])
                 number, seq = places[run_id]
                 places[run_id] = number + 1, seq + 1
                 facts = {"payload": placed.inline, "digest": placed.digest, "redacted": placed.redacted}
@@ -136,16 +136,16 @@ class Checkpoints(Store):
 
     def _runs_of(self, checkpoint_ids: Sequence[str]) -> dict[str, str]:
         """Return the runs of existing checkpoints, by their ids as given."""
-        named = {self._db.values.text("id", name)[0]: name for name in checkpoint_ids}
+        named = {self._db.values.bind_text("id", name)[0]: name for name in checkpoint_ids}
         sql = f"select id, run_id from checkpoints where id in {ANY_OF}"
-        rows = (row for asked in together([*named]) for row in self._db.rows(sql, asked)[1])
+        rows = (row for asked in parameter_batches([*named]) for row in self._db.rows(sql, asked)[1])
         return {named[checkpoint_id]: run_id for checkpoint_id, run_id in rows}
 
     @reads
     def get_checkpoint(self, checkpoint_id: str) -> Checkpoint:
         """Get a checkpoint with its payload."""
         checkpoint = self._fetch(Checkpoint, checkpoint_id)
-        return documents.fill(self._db, checkpoint, "payload", checkpoint.digest)
+        return documents.load_field(self._db, checkpoint, "payload", checkpoint.digest)
 
     @reads
     def checkpoints(
@@ -170,10 +170,10 @@ class Checkpoints(Store):
         _check_task_id(task_id)
         paused_at = _check_snapshot(task_id, document)
         lock_run(self._db, run_id)
-        placed = documents.keep(self._db, "document", document)
+        placed = documents.store_document(self._db, "document", document)
         present = self._seek(TaskSnapshot, (run_id, task_id))
         if present is not None and present.digest == placed.digest:
-            return documents.fill(self._db, present.marked_already(), "document", present.digest)
+            return documents.load_field(self._db, present.mark_already(), "document", present.digest)
         changed = self._upsert(
             TaskSnapshot,
             {
@@ -189,14 +189,14 @@ class Checkpoints(Store):
             update={"pauses": "snapshots.pauses + 1"},
             note=str(document["reason"]),
         )
-        return documents.fill(self._db, changed, "document", changed.digest)
+        return documents.load_field(self._db, changed, "document", changed.digest)
 
     @reads
     def get_snapshot(self, run_id: str, task_id: str) -> TaskSnapshot:
         """Get the newest snapshot of a paused task, with its document."""
         _check_task_id(task_id)
         snapshot = self._fetch(TaskSnapshot, (run_id, task_id))
-        return documents.fill(self._db, snapshot, "document", snapshot.digest)
+        return documents.load_field(self._db, snapshot, "document", snapshot.digest)
 
     @reads
     def snapshots(
@@ -237,4 +237,4 @@ def _check_snapshot(task_id: str, document: dict[str, Any]) -> datetime:
     )
     if not is_history:
         raise Invalid("tool_call_history is a list of objects that each name their tool", field="document")
-    return moment("paused_at", document["paused_at"])
+    return check_time("paused_at", document["paused_at"])

@@ -41,7 +41,7 @@ class GraphCheckpoint(Record):
         fields={"thread_id": FORK_RUN, "graph_run_id": Reset()},
         same_ids=("checkpoint_id", "parent_id"),
     )
-    keeps = ("digest",)
+    blob_columns = ("digest",)
 
     run_id: str
     namespace: str
@@ -65,7 +65,7 @@ class GraphWrite(Record):
     fork = ForkRule("What was written after a checkpoint goes with it.", same_ids=("checkpoint_id", "task_id"))
     # The task is a task of the graph, not of the run.
     task_column = None
-    keeps = ("digest",)
+    blob_columns = ("digest",)
 
     run_id: str
     namespace: str
@@ -144,8 +144,8 @@ class Graphs(Store):
         """Return the columns of a checkpoint, and whether anything was redacted."""
         graph_run = metadata.get("run_id")
         named, is_cut = self._db.values.bind({**place, "graph_run_id": graph_run if isinstance(graph_run, str) else None})
-        imported, is_cleaned = self._db.values.json("metadata", metadata)
-        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        imported, is_cleaned = self._db.values.bind_json("metadata", metadata)
+        kept = {"encoding": encoded.encoding, "digest": blobs.store_blob(self._db, encoded.content)}
         facts = {"saved_at": to_text(saved_at), "metadata": imported, "redacted": int(encoded.redacted)}
         return {**named, **kept, **facts}, is_cut or is_cleaned
 
@@ -163,7 +163,7 @@ class Graphs(Store):
         sql = f"insert into {record_class.table} ({names}) values ({values}) on conflict do nothing"
         if not self._db.count(sql, image):
             return False
-        self._added(record_class, image, None, redacted)
+        self._write_added(record_class, image, None, redacted)
         return True
 
     def _replace(self, record_class: type[Record], image: dict[str, Any]) -> None:
@@ -194,7 +194,7 @@ class Graphs(Store):
     def _write_image(self, place: dict[str, Any], encoded: Encoded) -> tuple[dict[str, Any], bool]:
         """Return the columns of a write, and whether anything was redacted."""
         named, is_cut = self._db.values.bind(place)
-        kept = {"encoding": encoded.encoding, "digest": blobs.keep(self._db, encoded.content)}
+        kept = {"encoding": encoded.encoding, "digest": blobs.store_blob(self._db, encoded.content)}
         return {**named, **kept, "saved_at": to_text(self._now()), "redacted": int(encoded.redacted)}, is_cut
 
     def graph_checkpoint(self, run_id: str, namespace: str, checkpoint_id: str | None) -> GraphCheckpoint | None:
@@ -227,7 +227,7 @@ class Graphs(Store):
 
     def graph_bytes(self, digest: str) -> bytes:
         """Return the bytes of a checkpoint or a write."""
-        content = self._db.read(lambda: blobs.kept(self._db, digest))
+        content = self._db.read(lambda: blobs.load_blob(self._db, digest))
         if content is None:
             raise NotFound(f"the bytes {digest} are no longer kept; only their digest is on record", digest=digest)
         return content

@@ -11,7 +11,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
-from decklog.stores.checks import filled, whole
+from decklog.stores.checks import check_integer, check_not_blank
 from decklog.stores.of_run import check_run, next_number
 from decklog.stores.results.artifacts import EvidenceCheck
 
@@ -24,7 +24,7 @@ class SkillOutput(Record):
 
     table = "outputs"
     fork = ForkRule("What a skill found still holds.", same_ids=("group_id",))
-    keeps = ("digest", "document")
+    blob_columns = ("digest", "document")
 
     id: str
     run_id: str
@@ -59,19 +59,19 @@ class Outputs(Store):
     ) -> SkillOutput:
         """Save the result of a skill, as the next iteration of this skill, agent and group."""
         names: dict[str, Any] = _names(skill=skill, agent=agent, group_id=group_id)
-        output = self._once(
+        output = self._find_or_add(
             lambda: self._seek_by(SkillOutput, run_id=run_id, key=key),
             lambda: self._add_output(run_id, names, document, key, saved_at or self._now()),
         )
         if output.skill != self._stored("skill", names["skill"]):
             raise Conflict(f"the key {key!r} is that of an output of {output.skill}", hint="Use another key.", id=output.id)
-        return documents.fill(self._db, output, "document", output.digest)
+        return documents.load_field(self._db, output, "document", output.digest)
 
     def _add_output(
         self, run_id: str, names: dict[str, Any], document: object, key: str | None, saved_at: datetime
     ) -> SkillOutput:
         number = next_number(self._db, SkillOutput, run_id)
-        placed = documents.place(self._db, "document", document)
+        placed = documents.store_if_long(self._db, "document", document)
         within = {name: value or "" for name, value in names.items()}
         return self._add(
             SkillOutput,
@@ -91,14 +91,14 @@ class Outputs(Store):
     def get(self, output_id: str) -> SkillOutput:
         """Get one output with its document."""
         output = self._fetch(SkillOutput, output_id)
-        return documents.fill(self._db, output, "document", output.digest)
+        return documents.load_field(self._db, output, "document", output.digest)
 
     @reads
     def latest(self, run_id: str, skill: str, *, agent: str | None = None, group_id: str | None = None) -> SkillOutput | None:
         """Get the newest output of a skill, of any agent and group unless given, or null."""
         where = self._where(run_id, skill, agent, group_id)
         found = self._list(SkillOutput, where, order="number desc", limit=1)
-        return documents.fill(self._db, found[0], "document", found[0].digest) if found else None
+        return documents.load_field(self._db, found[0], "document", found[0].digest) if found else None
 
     @reads
     def find(
@@ -114,7 +114,7 @@ class Outputs(Store):
         """List outputs with their documents, newest first."""
         where = self._where(run_id, skill, agent, group_id)
         page = self._page(SkillOutput, where, order=("number",), limit=limit, after=after, descending=True)
-        return Page((documents.fill(self._db, output, "document", output.digest) for output in page), next=page.next)
+        return Page((documents.load_field(self._db, output, "document", output.digest) for output in page), next=page.next)
 
     def _where(self, run_id: str, skill: str | None, agent: str | None, group_id: str | None) -> Where:
         return Where(SkillOutput, run_id=run_id, **_names(skill=skill, agent=agent, group_id=group_id))
@@ -125,7 +125,7 @@ class Outputs(Store):
     ) -> EvidenceCheck:
         """Check that every skill named gave an output in the last minutes; an empty list is complete."""
         check_run(self._db, run_id)
-        whole("since_minutes", since_minutes, low=1, high=_LONGEST_WINDOW)
+        check_integer("since_minutes", since_minutes, low=1, high=_LONGEST_WINDOW)
         where = self._where(run_id, None, agent, None)
         where.between("saved_at", self._now() - timedelta(minutes=since_minutes), None)
         bound, _ = self._db.values.bind(where.bound)
@@ -144,4 +144,4 @@ class Outputs(Store):
 
 def _names(**given: str | None) -> dict[str, str | None]:
     """Return the given names without blanks at their ends."""
-    return {field: None if text is None else filled(field, text).strip() for field, text in given.items()}
+    return {field: None if text is None else check_not_blank(field, text).strip() for field, text in given.items()}

@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.journal.entry import EntryKind
 from decklog.records.fork_rules import Computed, ForkRule
 from decklog.records.operations import reads, writes
@@ -18,7 +18,7 @@ from decklog.records.values import to_json
 from decklog.stores import documents
 from decklog.stores.artifacts.checkpoints import Checkpoint, Checkpoints, TaskSnapshot
 from decklog.stores.artifacts.graphs import GraphCheckpoint, GraphItem, Graphs, GraphWrite
-from decklog.stores.checks import group_id_of, whole
+from decklog.stores.checks import check_group_id, check_integer
 from decklog.stores.of_run import lock_run
 from decklog.stores.results.artifacts import RecordedIteration, StateDifference
 
@@ -91,7 +91,7 @@ class State(Record):
         same_ids=("group_id",),
         left_out="a state of which no version was written yet",
     )
-    keeps = ("digest",)
+    blob_columns = ("digest",)
 
     run_id: str
     group_id: str
@@ -102,7 +102,7 @@ class State(Record):
     iteration: int | None = None
 
     @classmethod
-    def fitted(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    def repair_fork(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Set each copied state to its newest copied version; a state without a version is left out."""
         versions = sorted(by_table.get(StateVersion.table, ()), key=lambda image: image["version"])
         newest = {tuple(image[name] for name in cls.identity): image for image in versions}
@@ -120,7 +120,7 @@ class StateVersion(Record):
     table = "state_versions"
     identity = ("run_id", "group_id", "name", "version")
     fork = ForkRule("A state keeps its versions.", same_ids=("group_id",))
-    keeps = ("digest",)
+    blob_columns = ("digest",)
     document = None  # type: object
 
     run_id: str
@@ -134,7 +134,7 @@ class StateVersion(Record):
     redacted: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        return super().as_dict() | documents.filled(self, "document")
+        return super().as_dict() | documents.loaded_field(self, "document")
 
 
 class States(Checkpoints, Graphs):
@@ -161,10 +161,10 @@ class States(Checkpoints, Graphs):
         _check_place(name, group_id)
         place = (run_id, group_id, name)
         lock_run(self._db, run_id)
-        placed = documents.keep(self._db, "document", document)
+        placed = documents.store_document(self._db, "document", document)
         present = self._seek(State, place)
         if present is not None and present.digest == placed.digest:
-            return self._version(place, present.version).marked_already()
+            return self._version(place, present.version).mark_already()
         version = present.version if present else 0
         if expected_version is not None and expected_version != version:
             raise Conflict(
@@ -179,7 +179,7 @@ class States(Checkpoints, Graphs):
         self,
         place: tuple[str, str, str],
         version: int,
-        placed: documents.Placed,
+        placed: documents.StoredDocument,
         *,
         agent: str | None,
         saved_at: datetime,
@@ -191,7 +191,7 @@ class States(Checkpoints, Graphs):
         kept_iteration = {"iteration": "coalesce(excluded.iteration, states.iteration)"}
         self._upsert(State, {**shared, "updated_at": saved_at}, update=kept_iteration)
         added = self._add(StateVersion, redacted=placed.redacted, agent=agent, saved_at=saved_at, **shared)
-        return documents.fill(self._db, added, "document", placed.digest)
+        return documents.load_field(self._db, added, "document", placed.digest)
 
     @reads
     def get(self, run_id: str, name: str, *, group_id: str = GLOBAL, version: int | None = None) -> StateVersion:
@@ -204,7 +204,7 @@ class States(Checkpoints, Graphs):
         found = self._list(StateVersion, where, order="version desc", limit=1)
         if not found:
             raise self._no_version(place, version)
-        return documents.fill(self._db, found[0], "document", found[0].digest)
+        return documents.load_field(self._db, found[0], "document", found[0].digest)
 
     def _no_version(self, place: tuple[str, str, str], version: int | None) -> NotFound:
         what = f"state {place[2]!r} of group {place[1]}" + (f" at version {version}" if version is not None else "")
@@ -239,7 +239,7 @@ class States(Checkpoints, Graphs):
         for version in (from_version, to_version):
             if version not in found:
                 raise self._no_version((run_id, group_id, name), version)
-            documents.fill(self._db, found[version], "document", found[version].digest)
+            documents.load_field(self._db, found[version], "document", found[version].digest)
         return differences(found[from_version].document, found[to_version].document)
 
     @writes
@@ -257,8 +257,8 @@ class States(Checkpoints, Graphs):
         A known iteration keeps its first event. Neither it nor an older one changes the state.
         """
         _check_place(INVESTIGATION, group_id)
-        known = enum_of(InvestigationStatus, status, "status")
-        whole("iteration", iteration, low=1, high=MOST_ITERATIONS)
+        known = parse_enum(InvestigationStatus, status, "status")
+        check_integer("iteration", iteration, low=1, high=MOST_ITERATIONS)
         # In both cases, appended or known, the run stays locked.
         entry = self._journal.append(
             run_id,
@@ -276,7 +276,7 @@ class States(Checkpoints, Graphs):
         is_newer = not entry.already and (present is None or (present.iteration or 0) < iteration)
         version, redacted = present.version if present else 0, entry.redacted
         if is_newer:
-            placed = documents.keep(self._db, "state", state)
+            placed = documents.store_document(self._db, "state", state)
             self._next(place, version, placed, agent="investigator", saved_at=self._now(), iteration=iteration)
             version, redacted = version + 1, redacted or placed.redacted
         return {
@@ -295,6 +295,6 @@ def _check_place(name: str, group_id: str) -> None:
     """Check a state's name and group. An investigation always belongs to one group."""
     if not _NAME.fullmatch(name):
         raise Invalid(f"{name[:80]!r} can't name a state: 1 to 64 letters, digits, _ . or -", field="name")
-    group_id_of(group_id)
+    check_group_id(group_id)
     if name == INVESTIGATION and group_id.lower() == GLOBAL:
         raise Invalid("an investigation belongs to one group, not to global; give group_id", field="group_id")

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, ParamSpec, Self, TypeVar
 from decklog.core import errors
 from decklog.core.errors import Conflict, DecklogError, Invalid, StillPending, TimedOut, Unavailable
 from decklog.core.processes import Identity
-from decklog.journal.attribution import claims, task_of
+from decklog.journal.attribution import find_context_task, list_claims
 from decklog.records.values import to_json
 from decklog.stores.effects.effects import Effect, Effects, EffectState
 
@@ -268,11 +268,11 @@ class Once:
         return OnceCall(run_id, self._key, _TOOL, key, own_actor(), arguments, task_id)
 
     def _where(self) -> tuple[str, str | None]:
-        held = claims()
+        held = list_claims()
         run_id = self._run_id or (held[-1].task.run_id if held else None)
         if run_id is None:
             raise Invalid("the run is unknown", hint="Give run_id=, or call it in a claim's block.", field="run_id")
-        return run_id, task_of(run_id)
+        return run_id, find_context_task(run_id)
 
     # The decorator
 

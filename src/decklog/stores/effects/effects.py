@@ -7,14 +7,14 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Invalid, Unproven
-from decklog.db.where import Where, enum_of
-from decklog.journal.blobs import INLINE_CHARACTERS, keep, kept_text
+from decklog.db.where import Where, parse_enum
+from decklog.journal.blobs import INLINE_CHARACTERS, load_blob_text, store_blob
 from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.base import Store
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 
 
 class EffectState(StrEnum):
@@ -62,7 +62,7 @@ class Effect(Record):
         is_left_out=lambda image, _fork: _is_open(image) and image["tool"].startswith("conductor."),
     )
     is_managed = True
-    keeps = ("result_digest",)
+    blob_columns = ("result_digest",)
 
     id: str
     run_id: str
@@ -97,7 +97,7 @@ class Effect(Record):
         return was != now and (was == EffectState.UNKNOWN or now == EffectState.CLEARED)
 
     @classmethod
-    def fitted(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    def repair_fork(cls, images: list[dict[str, Any]], _told: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         return [{**image, "note": _FORKED} if image["state"] == EffectState.INTENDED else image for image in images]
 
     @property
@@ -124,8 +124,8 @@ class Effects(Store):
         task_id: str | None = None,
     ) -> Effect:
         """Record that an effect is about to be made. A key that the run knows returns that effect unchanged."""
-        filled("step", step)
-        return self._once(
+        check_not_blank("step", step)
+        return self._find_or_add(
             lambda: self.known(run_id, key),
             lambda: self._add(
                 Effect,
@@ -220,13 +220,13 @@ class Effects(Store):
     def _outcome(self, result: object) -> dict[str, Any]:
         """Return the fields of an effect without an actor: a short result inline, a long one as its digest."""
         # Wrapped in a list, so that the column is always JSON.
-        text = self._db.values.json("result", [result])[0]
+        text = self._db.values.bind_json("result", [result])[0]
         if result is not None and len(text) > INLINE_CHARACTERS:
-            return {"actor": None, "result": None, "result_digest": keep(self._db, text.encode())}
+            return {"actor": None, "result": None, "result_digest": store_blob(self._db, text.encode())}
         return {"actor": None, "result": None if result is None else [result], "result_digest": None}
 
     def _filled(self, effect: Effect) -> Effect:
-        if effect.result_digest is not None and (content := kept_text(self._db, effect.result_digest)) is not None:
+        if effect.result_digest is not None and (content := load_blob_text(self._db, effect.result_digest)) is not None:
             object.__setattr__(effect, "result", from_json(content)[0])
         return effect
 
@@ -276,8 +276,8 @@ class Effects(Store):
 
         An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
         """
-        answer = enum_of(EffectOutcome, happened, "happened")
-        filled("by", by)
+        answer = parse_enum(EffectOutcome, happened, "happened")
+        check_not_blank("by", by)
         changed = self._update(
             Effect,
             effect_id,

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Literal
 
 from decklog.core.errors import Invalid
-from decklog.db.where import Where, enum_of
-from decklog.records.fork_rules import left_out
+from decklog.db.where import Where, parse_enum
+from decklog.records.fork_rules import not_copied
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
@@ -30,7 +30,7 @@ class Process(Record):
 
     table = "processes"
     is_work = True
-    fork = left_out("A process runs once.")
+    fork = not_copied("A process runs once.")
 
     id: str
     run_id: str
@@ -75,7 +75,7 @@ class Processes(Store):
         task_id: str | None = None,
     ) -> Process:
         """Record a process that was started; a known one is returned unchanged."""
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek(Process, process_id),
             lambda: self._add(
                 Process,
@@ -106,12 +106,12 @@ class Processes(Store):
         signals_sent: list[str] | None = None,
     ) -> Process:
         """Record how a process ended; a known end is kept."""
-        how = enum_of(ProcessState, state, "state")
+        how = parse_enum(ProcessState, state, "state")
         if how is ProcessState.RUNNING:
             raise Invalid("a process does not end as running", field="state")
         changes = {"state": how, "exit_code": exit_code, "signal": signal, "signals_sent": signals_sent or []}
         changed = self._try_update(Process, process_id, {**changes, "ended_at": self._now()}, condition="state = 'running'")
-        return changed if changed is not None else self._fetch(Process, process_id).marked_already()
+        return changed if changed is not None else self._fetch(Process, process_id).mark_already()
 
     @reads
     def get(self, process_id: str) -> Process:

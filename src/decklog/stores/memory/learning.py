@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.search.lessons import LessonText, lesson_search
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, within_lease, writes, writes_in_steps
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import whole
+from decklog.stores.checks import check_integer
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, essence_term
@@ -59,7 +59,7 @@ class LessonSettler(Store):
         self._lock_memory()
         lesson = self._fetch(Lesson, lesson_id)
         if lesson.superseded_by == by:
-            return lesson.marked_already()
+            return lesson.mark_already()
         if lesson.superseded_by is not None:
             raise Conflict(f"lesson {lesson_id} is superseded by {lesson.superseded_by} already", id=lesson_id)
         self._refuse_circle(lesson_id, by)
@@ -70,7 +70,7 @@ class LessonSettler(Store):
         """Retire a lesson without a replacement: it stays in the log and is no longer recalled."""
         self._lock_memory()
         if not (lesson := self._fetch(Lesson, lesson_id)).holds:
-            return lesson.marked_already()
+            return lesson.mark_already()
         return self._set_holding(lesson_id, {"retired_at": self._now()}, reason or "retired", replaced_by="nothing")
 
     @writes
@@ -78,7 +78,7 @@ class LessonSettler(Store):
         """Reinstate a superseded or retired lesson."""
         self._lock_memory()
         if (lesson := self._fetch(Lesson, lesson_id)).holds:
-            return lesson.marked_already()
+            return lesson.mark_already()
         return self._set_holding(lesson_id, {"superseded_by": None, "retired_at": None}, "reinstated")
 
     def _set_holding(
@@ -131,7 +131,7 @@ class LessonSettler(Store):
         after: str | None = None,
     ) -> Page[Contradiction]:
         """List contradictions between lessons, the newest first: those to settle, or those that were."""
-        where = Where(Contradiction, state=enum_of(ContradictionState, state, "state"))
+        where = Where(Contradiction, state=parse_enum(ContradictionState, state, "state"))
         if lesson_id is not None:
             where.add("(lesson_id = :of or other_id = :of)", of=lesson_id)
         return self._page(Contradiction, where, order=("found_at", "id"), limit=limit, after=after, descending=True)
@@ -178,7 +178,7 @@ class LessonSettler(Store):
         both = "(lesson_id = :one and other_id = :other) or (lesson_id = :other and other_id = :one)"
         known = self._first(Contradiction, f"select * from contradictions where {both}", one=lesson.id, other=other.id)
         if known is not None:
-            return known.marked_already()
+            return known.mark_already()
         return self._add(
             Contradiction,
             note=about,
@@ -290,7 +290,7 @@ class LessonWriter(LessonSettler):
             "topic": topic,
             "body": body,
             "project": project or None,
-            "confidence": whole("confidence", confidence, high=100),
+            "confidence": check_integer("confidence", confidence, high=100),
             "source_kind": source_kind,
         }
 
@@ -311,9 +311,12 @@ class LessonWriter(LessonSettler):
 
     def _learned(self, given: dict[str, Any], refs: list[str], key: str | None, index: LessonIndex) -> Lesson:
         if (seen := self._seek_by(Sighting, key=key)) is not None:
-            return self._fetch(Lesson, seen.lesson_id).marked_already()
+            return self._fetch(Lesson, seen.lesson_id).mark_already()
         # Compare values as they are stored, after redaction.
-        (body, _), (project, _) = self._db.values.text("body", given["body"]), self._db.values.one("project", given["project"])
+        (body, _), (project, _) = (
+            self._db.values.bind_text("body", given["body"]),
+            self._db.values.bind_value("project", given["project"]),
+        )
         if (known := self._same(given["topic"], project, body)) is not None:
             return self._learned_again(known, given, refs, key, index)
         lesson = self._write(given)
@@ -330,7 +333,7 @@ class LessonWriter(LessonSettler):
             notes = [f"lesson {known.id} was recalled lately; saying it again is no proof of it, and is not counted without refs"]
             if known.superseded_by is not None:
                 notes.append(f"lesson {known.id} was superseded by {known.superseded_by} and stays hidden")
-            return known.marked_already().warned(notes)
+            return known.mark_already().warned(notes)
         lesson = self._count(known, given)
         self._see(lesson, given, refs, key, again=True)
         if lesson.payload != known.payload:
@@ -410,7 +413,7 @@ class LessonWriter(LessonSettler):
 
     def _write(self, given: dict[str, Any], **more: Any) -> Lesson:
         now = self._now()
-        body, _ = self._db.values.text("body", given["body"])
+        body, _ = self._db.values.bind_text("body", given["body"])
         fields: dict[str, Any] = {"id": self._ids.new("lesson"), "created_at": now, "last_seen_at": now, **given, **more}
         return self._add(Lesson, note=given["topic"], fingerprint=self._fingerprint(body), **fields)
 

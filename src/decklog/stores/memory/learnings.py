@@ -190,10 +190,10 @@ class Learnings(Store):
         It is one line of text. With a key that is known already, that learning comes back as it is.
         """
         noted = noted_at or self._now()
-        clean, _ = self._db.values.text("observation", observation)
+        clean, _ = self._db.values.bind_text("observation", observation)
         LearningLine(to_text(noted), task_id, clean, candidate)
         gone = candidate == DISMISSED
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(Learning, key=key),
             lambda: self._add(
                 Learning,
@@ -218,7 +218,7 @@ class Learnings(Store):
         if place == DISMISSED:
             raise Invalid("promoting means a document or a skill; use dismiss", field="to")
         if learning.state is LearningState.PROMOTED and learning.candidate == place:
-            return learning.marked_already()
+            return learning.mark_already()
         return self._decide(learning, LearningState.PROMOTED, place, by, None)
 
     @writes
@@ -226,7 +226,7 @@ class Learnings(Store):
         """Dismiss a learning."""
         learning = self._fetch_for_update(Learning, learning_id)
         if learning.state is LearningState.DISMISSED:
-            return learning.marked_already()
+            return learning.mark_already()
         return self._decide(learning, LearningState.DISMISSED, DISMISSED, by, reason)
 
     def _decide(self, learning: Learning, state: LearningState, place: str, by: str | None, reason: str | None) -> Learning:

@@ -10,7 +10,7 @@ from decklog.db.search.lessons import lesson_search
 from decklog.db.where import Where, placed
 from decklog.records.operations import reads, reads_in_steps, within_lease, writes, writes_in_steps
 from decklog.records.record import Page
-from decklog.stores.checks import check_share, whole
+from decklog.stores.checks import check_integer, check_share
 from decklog.stores.memory import ranking, topics
 from decklog.stores.memory import scope as scopes
 from decklog.stores.memory.indexing import LessonIndex
@@ -243,9 +243,9 @@ class _RecallQuery:
         """Raise Invalid for arguments that make no sense."""
         if not self.query.strip():
             raise Invalid("a question needs words", field="query")
-        whole("limit", self.limit, low=1, high=MOST_HITS)
+        check_integer("limit", self.limit, low=1, high=MOST_HITS)
         if self.budget_tokens is not None:
-            whole("budget_tokens", self.budget_tokens, low=1)
+            check_integer("budget_tokens", self.budget_tokens, low=1)
         if self.min_match is not None:
             check_share("min_match", self.min_match)
         if self.topic is not None:

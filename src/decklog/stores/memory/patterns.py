@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.clock import to_text
-from decklog.db.where import Where, enum_of, page_size
+from decklog.db.where import Where, page_size, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_share, filled, whole
+from decklog.stores.checks import check_integer, check_not_blank, check_share
 from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
@@ -114,12 +114,12 @@ class Patterns(Store):
         }
 
     def _clean(self, name: str, text: str) -> str:
-        return self._db.values.text(name, text)[0]
+        return self._db.values.bind_text(name, text)[0]
 
     @writes
     def judge(self, pattern_hash: str, project: str, outcome: PatternOutcomeLike) -> ErrorPattern:
         """Record whether a solution worked: success adds 0.1 to its confidence (at most 1.0), failure takes 0.2 (least 0.1)."""
-        worked = enum_of(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
+        worked = parse_enum(PatternOutcome, outcome, "outcome") is PatternOutcome.SUCCESS
         key = (pattern_hash, project)
         known = self._fetch_for_update(ErrorPattern, key).confidence
         moved = min(known + 0.1, 1.0) if worked else max(known - 0.2, 0.1)
@@ -185,7 +185,7 @@ class Patterns(Store):
     ) -> ErrorPattern:
         """Take over a pattern from another system as it is; a known one comes back as it is."""
         _check(project, solution, ttl_days)
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek(ErrorPattern, (pattern_hash, project)),
             lambda: self._add(
                 ErrorPattern,
@@ -205,9 +205,9 @@ class Patterns(Store):
 
 
 def _check(project: str, solution: str, ttl_days: int) -> None:
-    filled("project", project)
-    filled("solution", solution)
-    whole("ttl_days", ttl_days, low=1)
+    check_not_blank("project", project)
+    check_not_blank("solution", solution)
+    check_integer("ttl_days", ttl_days, low=1)
 
 
 def _identity(signature: dict[str, Any]) -> tuple[str, str, list[str]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeGuard
 from decklog.core.display import one_line, shorten
 from decklog.db.base import Database
 from decklog.journal.entry import Entry
-from decklog.journal.rows import COLUMNS, load, load_all
+from decklog.journal.rows import COLUMNS, load_entries, load_entry
 from decklog.records.record import Record
 from decklog.records.values import from_json
 from decklog.stores.memory.text import signature, words_of
@@ -194,7 +194,7 @@ class ProposalSources:
     def between(self, start: int, end: int) -> Iterator[Observation]:
         """Yield the observations from the entries between two positions."""
         for row in self._db.rows(_EVIDENCE_ENTRIES, {"start": start, "end": end})[1]:
-            entry = load(self._db, row)
+            entry = load_entry(self._db, row)
             image: Any = entry.payload
             if isinstance(image, dict) and not image.get("removed"):
                 yield from self._read[str(entry.record_table)](entry, image, self._before(entry))
@@ -217,7 +217,7 @@ class ProposalSources:
             """,
             {"record_table": table, "record_id": record_id, **bound},
         )
-        return load_all(self._db, rows)
+        return load_entries(self._db, rows)
 
     # Checks
 

@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from decklog.core.errors import Conflict
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.journal.rows import STREAM_SIZE
 from decklog.records.operations import reads_in_steps, writes, writes_in_steps
 from decklog.records.record import Page, Record
@@ -74,7 +74,7 @@ class LessonProposals(LessonUpkeep):
     ) -> Page[Proposal]:
         """List lessons that are proposed, each with the entries that show it; the surest first."""
         self.propose()
-        where = Where(Proposal, state=enum_of(ProposalState, state, "state"), kind=kind)
+        where = Where(Proposal, state=parse_enum(ProposalState, state, "state"), kind=kind)
         order = ("confidence", "proposed_at", "id")
         return self._db.read(lambda: self._page(Proposal, where, order=order, limit=limit, after=after, descending=True))
 
@@ -92,7 +92,7 @@ class LessonProposals(LessonUpkeep):
         self._lock_memory()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.ACCEPTED and proposal.lesson_id is not None:
-            return self._fetch(Lesson, proposal.lesson_id).marked_already()
+            return self._fetch(Lesson, proposal.lesson_id).mark_already()
         lesson = self._learn(proposal, body or proposal.body, topic or proposal.topic)
         self._decide_proposal(proposal, ProposalState.ACCEPTED, by, reason, lesson.id)
         return lesson
@@ -103,7 +103,7 @@ class LessonProposals(LessonUpkeep):
         self._lock_memory()
         proposal = self._fetch(Proposal, proposal_id)
         if proposal.state is ProposalState.DISMISSED:
-            return proposal.marked_already()
+            return proposal.mark_already()
         if proposal.state is ProposalState.ACCEPTED:
             raise Conflict(
                 f"proposal {proposal_id} is lesson {proposal.lesson_id} already",
@@ -197,7 +197,7 @@ class LessonProposals(LessonUpkeep):
 
     def _known_lesson(self, seen: Observation) -> Lesson | None:
         """Find the lesson that states this already, active or not."""
-        body, _ = self._db.values.text("body", seen.body)
+        body, _ = self._db.values.bind_text("body", seen.body)
         if (same := self._same(seen.topic, None, body)) is not None:
             return same
         near = next((one.id for one in self._near(body, None) if _are_equivalent(one.body, body)), None)

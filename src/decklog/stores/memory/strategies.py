@@ -6,12 +6,12 @@ from enum import StrEnum
 from hashlib import sha256
 from typing import Any, Literal
 
-from decklog.db.where import Where, enum_of, page_size
+from decklog.db.where import Where, page_size, parse_enum
 from decklog.journal.entry import Entry, EntryKind, ReasoningPhase
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import filled, whole
+from decklog.stores.checks import check_integer, check_not_blank
 
 LONGEST_INSIGHT = 500
 MOST_CREDIT = 100
@@ -71,7 +71,7 @@ class Strategies(Store):
         strategy_id: str | None = None,
     ) -> Strategy:
         """Record an insight; said again in the same words, it counts as more helpful. At most 500 characters are kept."""
-        topic = enum_of(StrategyTopic, topic, "topic")
+        topic = parse_enum(StrategyTopic, topic, "topic")
         return self._write(project, topic, insight, lang, framework, strategy_id)
 
     def _write(
@@ -84,10 +84,10 @@ class Strategies(Store):
         strategy_id: str | None = None,
         refs: list[str] | None = None,
     ) -> Strategy:
-        filled("project", project)
-        filled("insight", insight)
+        check_not_blank("project", project)
+        check_not_blank("insight", insight)
         # Hash the redacted text, so that no id depends on a secret.
-        clean, _ = self._db.values.text("insight", insight)
+        clean, _ = self._db.values.bind_text("insight", insight)
         now = self._now()
         return self._upsert(
             Strategy,
@@ -137,7 +137,7 @@ class Strategies(Store):
     @writes
     def credit(self, strategy_id: str, *, by: int = 1) -> Strategy:
         """Record that a strategy helped, once or several times."""
-        whole("by", by, high=MOST_CREDIT)
+        check_integer("by", by, high=MOST_CREDIT)
         return self._update(Strategy, strategy_id, {"last_seen_at": self._now()}, adding={"helpfulness": by}, note=f"helped {by}")
 
     @writes
@@ -148,7 +148,7 @@ class Strategies(Store):
 
         An entry counts once, however often it is extracted.
         """
-        filled("group_id", group_id)
+        check_not_blank("group_id", group_id)
         self._db.lock_stream("@memory")
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
         return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]
@@ -167,7 +167,7 @@ class Strategies(Store):
         known = self._seek(Strategy, strategy_id_of(project, topic, entry.body))
         refs = known.refs if known else []
         if known is not None and entry.id in refs:
-            return known.marked_already()
+            return known.mark_already()
         return self._write(project, topic, entry.body, lang, framework, refs=[*refs, entry.id])
 
     @writes
@@ -188,7 +188,7 @@ class Strategies(Store):
         given: dict[str, Any] = {
             "id": strategy_id,
             "project": project,
-            "topic": enum_of(StrategyTopic, topic, "topic"),
+            "topic": parse_enum(StrategyTopic, topic, "topic"),
             "insight": insight,
             "helpfulness": helpfulness,
             "lang": lang,
@@ -196,7 +196,7 @@ class Strategies(Store):
             "created_at": created_at,
             "last_seen_at": last_seen_at,
         }
-        return self._once(lambda: self._seek(Strategy, strategy_id), lambda: self._add(Strategy, note="imported", **given))
+        return self._find_or_add(lambda: self._seek(Strategy, strategy_id), lambda: self._add(Strategy, note="imported", **given))
 
 
 def strategy_id_of(project: str, topic: str, insight: str) -> str:

@@ -12,7 +12,7 @@ from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, audit_index
 from decklog.stores.memory.learning import LessonWriter
@@ -202,8 +202,8 @@ class LessonUpkeep(LessonEmbedding):
         topics.check_name(name)
         if name in topics.TOPICS:
             raise Invalid(f"every log knows the topic {name} already: {topics.TOPICS[name].about}", field="name")
-        filled("description", description)
-        return self._once(
+        check_not_blank("description", description)
+        return self._find_or_add(
             lambda: self._seek(Topic, name),
             lambda: self._add(Topic, name=name, description=description, created_at=self._now()),
         )
@@ -324,8 +324,8 @@ class LessonUpkeep(LessonEmbedding):
 
     def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
         """Yield vectors that differ from their recorded digests, and the problems of the index."""
-        yield from self._only("lesson_desk", "id", [1])
-        yield from self._only("lesson_sums", "id", [1])
+        yield from self._find_lock_row_problems("lesson_desk", "id", [1])
+        yield from self._find_lock_row_problems("lesson_sums", "id", [1])
         yield from audit_index(self._db)
         for embedder, lesson_id, is_told in self._strange_vectors():
             where = {"table": "lesson_vectors", "record_id": to_json([str(embedder), str(lesson_id)])}
@@ -350,7 +350,7 @@ class LessonUpkeep(LessonEmbedding):
         self.reindex()
 
     def _derive_anew(self) -> None:
-        self._restore_only("lesson_desk", "id", [1])
+        self._restore_lock_rows("lesson_desk", "id", [1])
         # Delete them: the embedder creates them again, while an unrecorded vector would stay wrong forever.
         for embedder, lesson_id, _ in list(self._strange_vectors()):
             self._db.count(
@@ -381,7 +381,7 @@ class LessonUpkeep(LessonEmbedding):
         """
         self._lock_memory()
         if (known := self._seek(Lesson, lesson_id)) is not None:
-            return known.marked_already()
+            return known.mark_already()
         given = self._checked(topic, body, project, confidence, source_kind)
         self._check_topic(topic)
         given |= {"payload": payload or {}, "source_id": source_id, "run_id": None, "task_id": None}

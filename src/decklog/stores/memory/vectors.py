@@ -65,7 +65,7 @@ class Neighbours:
         self._stored = LessonVectors(db)
         self._lessons: list[tuple[str, str, str | None]] = []
         self._matrix: Any = None
-        self._lock = forks.lock()
+        self._lock = forks.create_lock()
         # The newest entry of the memory at the last load, with its hash: after a rollback it is another one.
         self._loaded_to: tuple[int, str | None] = (-1, None)
 

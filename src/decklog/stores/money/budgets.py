@@ -5,13 +5,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from decklog.core.errors import Invalid, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.journal.rows import newest_time
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.stores.base import Store
-from decklog.stores.checks import whole
+from decklog.stores.checks import check_integer
 from decklog.stores.money.meter import GATES, BudgetMeter, PeriodUsage
 from decklog.stores.money.records import (
     Budget,
@@ -64,17 +64,17 @@ class Budgets(Store):
         budget for nothing.
         """
         unit, ceiling = _limit(limit_microdollars, limit_tokens)
-        scope = enum_of(BudgetScope, scope, "scope")
+        scope = parse_enum(BudgetScope, scope, "scope")
         if (scope is BudgetScope.ALL) != (scope_id is None) or scope_id == "":
             raise Invalid(f"a budget for {scope} needs {'no' if scope is BudgetScope.ALL else 'a'} scope_id", field="scope_id")
         given = {
             "scope": scope,
             "scope_id": scope_id,
-            "period": enum_of(BudgetPeriod, period, "period"),
+            "period": parse_enum(BudgetPeriod, period, "period"),
             "unit": unit,
             "ceiling": ceiling,
-            "action": enum_of(BudgetAction, action, "action"),
-            "warn_percent": whole("warn_percent", warn_percent, low=1, high=100),
+            "action": parse_enum(BudgetAction, action, "action"),
+            "warn_percent": check_integer("warn_percent", warn_percent, low=1, high=100),
         }
         meter = self._closed()
         return self._replace(given) or self._begin(meter, given)
@@ -124,14 +124,14 @@ class Budgets(Store):
     @reads
     def get(self, budget_id: str) -> Budget:
         """Get a budget."""
-        return self._proofs().checked(self._fetch(Budget, budget_id))
+        return self._proofs().without_invalid_proof(self._fetch(Budget, budget_id))
 
     @reads
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
         """List the budgets, those of everything first."""
         where = Where(Budget, scope=scope, scope_id=scope_id)
         found = self._list(Budget, where, order="id")
-        order, checked = list(BudgetScope), self._proofs().checked
+        order, checked = list(BudgetScope), self._proofs().without_invalid_proof
         return sorted(map(checked, found), key=lambda budget: order.index(budget.scope))
 
     @reads
@@ -175,7 +175,7 @@ class Budgets(Store):
         ]
 
     def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        yield from self._only("budget_gates", "no", range(GATES))
+        yield from self._find_lock_row_problems("budget_gates", "no", range(GATES))
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         for budget in budgets:
             for wrong in self._differing(meter, budget):
@@ -198,7 +198,7 @@ class Budgets(Store):
                 yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
 
     def derive(self) -> None:
-        self._db.write(lambda: self._restore_only("budget_gates", "no", range(GATES)))
+        self._db.write(lambda: self._restore_lock_rows("budget_gates", "no", range(GATES)))
         self.rebuild()
 
     @writes
@@ -221,8 +221,8 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
     if microdollars is None:
-        return BudgetUnit.TOKENS, whole("limit_tokens", tokens, high=MOST)
-    return BudgetUnit.MICRODOLLARS, whole("limit_microdollars", microdollars, high=MOST)
+        return BudgetUnit.TOKENS, check_integer("limit_tokens", tokens, high=MOST)
+    return BudgetUnit.MICRODOLLARS, check_integer("limit_microdollars", microdollars, high=MOST)
 
 
 def _state(usage: PeriodUsage) -> BudgetState:

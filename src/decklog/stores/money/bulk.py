@@ -15,8 +15,8 @@ from decklog.journal.attribution import acting
 from decklog.journal.rows import RESERVED
 from decklog.records.operations import is_late
 from decklog.stores.base import StoreParts
-from decklog.stores.fields import complete
-from decklog.stores.intake import ANY_OF, together
+from decklog.stores.fields import with_defaults
+from decklog.stores.intake import ANY_OF, parameter_batches
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
@@ -63,7 +63,7 @@ class Bulk(Ledger):
         """
         # Redact everything together, and only once.
         unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
-        with self._db.values.scanned_together(unbound):
+        with self._db.values.scan_batch(unbound):
             if unbound:
                 items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
             return self._take_new(items)
@@ -117,7 +117,7 @@ class Bulk(Ledger):
         # By run: the keys as they are stored, each with its given spelling.
         keys: dict[str, dict[str, str]] = {}
         for one in items:
-            stored = self._db.values.text("key", one["key"])[0]
+            stored = self._db.values.bind_text("key", one["key"])[0]
             keys.setdefault(one["run_id"] or "", {})[stored] = one["key"]
         found: dict[tuple[str, str], Charge] = {}
         for run_id, named in keys.items():
@@ -147,7 +147,7 @@ class Bulk(Ledger):
 
     def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
         """Return the charge with its answer id as stored."""
-        return {**charge, "answer_id": self._db.values.text("answer_id", charge["answer_id"])[0]}
+        return {**charge, "answer_id": self._db.values.bind_text("answer_id", charge["answer_id"])[0]}
 
     @property
     def _meter(self) -> BudgetMeter:
@@ -164,11 +164,11 @@ class Bulk(Ledger):
         for stream in sorted(streams):
             # A stream without a run that does not exist yet starts at the time of its first entry.
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
-                self._db.memo["head", stream] = self._writer.head(stream)
+                self._db.memo["head", stream] = self._writer.lock_head(stream)
 
     def _matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
         """Yield the rows that have any of some values, in batches of one size."""
-        for some in together(values):
+        for some in parameter_batches(values):
             yield from self._db.rows(sql, {**bound, **some})[1]
 
     def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
@@ -187,9 +187,9 @@ class Bulk(Ledger):
         now = self._now()
         ids = self._ids.several("charge", len(batch.spent))
         for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
-            bound, redacted = self._db.values.bind(complete(Charge, self._fields(given, charge_id, now)))
+            bound, redacted = self._db.values.bind(with_defaults(Charge, self._fields(given, charge_id, now)))
             rows.append(tuple(bound.values()))
-            batch.entries[place] = tuple(self._writer.changed(Charge, _FIELDS, rows[-1], "added", None, redacted))
+            batch.entries[place] = tuple(self._writer.build_change_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
         return rows
 
     def _fields(self, given: dict[str, Any], charge_id: str, now: datetime) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
-from decklog.journal.attribution import acting, holding
+from decklog.db.where import Where, parse_enum
+from decklog.journal.attribution import acting, held_task
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import is_late, reads, writes
 from decklog.records.record import Page
@@ -105,7 +105,7 @@ class Ledger(Store):
         meter.enter(stream, given["answer_id"])
         known = self._known(given)
         if known is not None:
-            return known.marked_already()
+            return known.mark_already()
         reservation = reservation or self._of_held_task(given)
         if reservation is not None and given["agent"] is None:
             given["agent"] = reservation.agent
@@ -169,7 +169,7 @@ class Ledger(Store):
 
         A worker that has lost the task has lost its reservation too: another worker may have reserved it.
         """
-        task_id, fence = holding.get() or (None, 0)
+        task_id, fence = held_task.get() or (None, 0)
         if task_id is None or given["task_id"] != task_id or given["is_late"]:
             return None
         found = self._first(
@@ -260,7 +260,7 @@ class Ledger(Store):
         where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
-        by = enum_of(SpendBy, by, "by")
+        by = parse_enum(SpendBy, by, "by")
         rows = self._sums(by, where)
         if by is SpendBy.DAY:
             rows.sort(key=lambda row: row["key"] or "")

@@ -21,7 +21,7 @@ from zlib import crc32
 from decklog.core.clock import Clock, to_text
 from decklog.core.errors import BudgetExceeded, Refused
 from decklog.db.base import Database
-from decklog.stores.intake import ANY_OF, together
+from decklog.stores.intake import ANY_OF, parameter_batches
 from decklog.stores.money.records import (
     COLUMNS,
     Budget,
@@ -36,7 +36,7 @@ from decklog.stores.money.records import (
     place_of,
     span_of,
 )
-from decklog.stores.of_run import no_run
+from decklog.stores.of_run import run_not_found
 from decklog.stores.results.money import BudgetFigures
 
 GATES = 32
@@ -130,7 +130,7 @@ class BudgetMeter:
         Charges of the same answer to different runs use the same gate of the answer.
         """
         if ("head", stream) not in self._db.memo and self._db.lock_stream(stream) is None and stream[0] != "@":
-            raise no_run(self._db, stream)
+            raise run_not_found(self._db, stream)
         self.pass_gates({stream, answer_id or stream})
 
     def pass_gates(self, names: set[str]) -> None:
@@ -268,7 +268,7 @@ class BudgetMeter:
     def known_entry_times(self, times: set[str]) -> set[str]:
         """Return which of some times belong to entries."""
         sql = f"select distinct at from entries where at in {ANY_OF}"
-        return {row[0] for some in together(sorted(map(str, times))) for row in self._db.rows(sql, some)[1]}
+        return {row[0] for some in parameter_batches(sorted(map(str, times))) for row in self._db.rows(sql, some)[1]}
 
     def recount(self, budget: Budget, as_of: str) -> None:
         """Rebuild a budget's days from its charges, as of the time of an entry. The gates must be closed."""

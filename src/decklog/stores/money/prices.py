@@ -14,7 +14,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import aware, filled
+from decklog.stores.checks import check_not_blank, check_time_zone
 
 Tokens = tuple[int, int, int, int]
 
@@ -188,7 +188,7 @@ class Prices(Store):
     @reads
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
         """Get the price that holds for a model, now or at a time, for a prompt of that length."""
-        aware("at", at)
+        check_time_zone("at", at)
         price = PriceList(self._db).find(model, at or self._now(), prompt_tokens)
         if price is None:
             raise _unknown(model)
@@ -215,7 +215,7 @@ class Prices(Store):
         at: datetime | None = None,
     ) -> int:
         """Return what a call would cost, in microdollars: the amount to reserve before making it."""
-        aware("at", at)
+        check_time_zone("at", at)
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         if min(tokens) < 0:
             raise Invalid("a call can't use fewer than 0 tokens", field="input_tokens")
@@ -251,7 +251,7 @@ def _row(given: object, number: int) -> dict[str, Any]:
 
 
 def _check(row: dict[str, Any]) -> None:
-    filled("model", row["model"])
+    check_not_blank("model", row["model"])
     for name in _AMOUNTS:
         value = row.get(name)
         if value is None and name in ("cache_read_price", "cache_create_price"):

@@ -13,9 +13,9 @@ from decklog.core.clock import to_text
 from decklog.core.display import dollars
 from decklog.core.errors import Invalid
 from decklog.db.base import Database
-from decklog.records.fork_rules import left_out
+from decklog.records.fork_rules import not_copied
 from decklog.records.record import Record
-from decklog.stores.checks import aware, whole
+from decklog.stores.checks import check_integer, check_time_zone
 
 
 class BudgetScope(StrEnum):
@@ -115,7 +115,7 @@ class Reservation(Record):
     """Money and tokens set aside for calls in progress, and how much of it they have used; it ends at `expires_at`."""
 
     table = "reservations"
-    fork = left_out("Money is reserved once.")
+    fork = not_copied("Money is reserved once.")
 
     id: str
     state: ReservationState
@@ -232,7 +232,7 @@ class Charge(Record):
     """
 
     table = "charges"
-    fork = left_out("Money is spent once.")
+    fork = not_copied("Money is spent once.")
 
     id: str
     occurred_at: datetime
@@ -270,5 +270,5 @@ def check(given: Mapping[str, Any]) -> None:
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")
     for name in TOKENS if given["cost_microdollars"] is None else _FIGURES:
-        whole(name, given[name], high=MOST)
-    aware("occurred_at", given["occurred_at"])
+        check_integer(name, given[name], high=MOST)
+    check_time_zone("occurred_at", given["occurred_at"])

@@ -14,7 +14,7 @@ from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.stores.base import Store
-from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, aware, whole
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_integer, check_time_zone
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.records import (
     MOST,
@@ -58,8 +58,8 @@ class Reservations(Store):
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
         self._check_end(expires_at)
-        whole("amount_microdollars", amount_microdollars, high=MOST)
-        whole("tokens", tokens, high=MOST)
+        check_integer("amount_microdollars", amount_microdollars, high=MOST)
+        check_integer("tokens", tokens, high=MOST)
         given: dict[str, Any] = {"microdollars": amount_microdollars, "tokens": tokens, "holder": holder, "key": key}
         given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent}
         who, named = acting.get() or {}, dict(given)
@@ -70,11 +70,11 @@ class Reservations(Store):
         meter = BudgetMeter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
         known = self._known(run_id, key)
-        return known.marked_already() if known is not None else self._hold(meter, given, expires_at)
+        return known.mark_already() if known is not None else self._hold(meter, given, expires_at)
 
     def _check_end(self, expires_at: datetime) -> None:
         """Raise Invalid for a reservation that lasts longer than allowed without an extension."""
-        aware("expires_at", expires_at)
+        check_time_zone("expires_at", expires_at)
         if expires_at > self._now() + LONGEST:
             raise Invalid(
                 f"a reservation ends within {LONGEST.days} days, not at {to_text(expires_at)}",
@@ -127,7 +127,7 @@ class Reservations(Store):
                 state=reservation.state.value,
             )
         if expires_at <= reservation.expires_at:
-            return reservation.marked_already()
+            return reservation.mark_already()
         return self._update(Reservation, reservation_id, {"expires_at": expires_at})
 
     @writes
@@ -144,7 +144,7 @@ class Reservations(Store):
         reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
         # It may have been released before the end of its task; then nothing is left to finalize.
         if reservation.state in (state, ReservationState.RELEASED):
-            return reservation.marked_already()
+            return reservation.mark_already()
         return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")
 
     def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, ReadOnly
 from decklog.db.base import Database, Row
-from decklog.db.where import enum_of, page_size, placed
+from decklog.db.where import page_size, parse_enum, placed
 from decklog.records.operations import reads_in_steps
 from decklog.records.record import Page
 from decklog.records.values import to_json
@@ -291,7 +291,7 @@ class Families(Store):
         first run of a family, and an active status to any of its runs. `parent_run_id` shows this run and its children.
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
-        word = None if status is None else enum_of(Status, status, "status")
+        word = None if status is None else parse_enum(Status, status, "status")
         query = FamilyQuery(word, wanted, size, after)
         return self._read_with_base(lambda base: read_families(self._db, query, base))
 

@@ -8,14 +8,14 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Denied, Invalid, LeaseLost
-from decklog.db.where import cursor_of, enum_of, page_size, placed
+from decklog.db.where import page_size, parse_enum, parse_position, placed
 from decklog.journal.entry import EntryKind, EntryKindLike
-from decklog.journal.rows import number_of
+from decklog.journal.rows import find_stream_number
 from decklog.records.operations import reads, reads_in_steps
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import StoreParts
-from decklog.stores.of_run import no_run
+from decklog.stores.of_run import run_not_found
 from decklog.stores.overview import run_list, run_view, spending, summary, task_counts, waiting
 from decklog.stores.overview.board import BoardColumn, columns, workloads
 from decklog.stores.overview.families import Base, Families
@@ -124,7 +124,7 @@ class Overview(Families):
         the newest 200.
         """
         size, wanted = page_size(limit), RunFilter(repo, branch, text, parent_run_id, since, until)
-        word = None if status is None else enum_of(Status, status, "status")
+        word = None if status is None else parse_enum(Status, status, "status")
         return self._read_with_base(lambda base: self._listed(word, wanted, size, after, base))
 
     def table(
@@ -161,7 +161,7 @@ class Overview(Families):
         """Show the status of one run."""
         found = self._read_with_base(lambda base: base.runs_of(self._db, [run_id]))
         if not found:
-            raise no_run(self._db, run_id, "List them: decklog overview runs")
+            raise run_not_found(self._db, run_id, "List them: decklog overview runs")
         return found[0]
 
     @reads
@@ -247,7 +247,7 @@ class Overview(Families):
             at=at,
             since=since,
             before=before,
-            kind=None if kind is None else enum_of(EntryKind, kind, "kind"),
+            kind=None if kind is None else parse_enum(EntryKind, kind, "kind"),
             buckets=buckets,
             lanes=lanes and page_size(lanes),
             entries=entries and page_size(entries),
@@ -307,7 +307,7 @@ class Overview(Families):
         if not 0 <= (last - first).days < MOST_DAYS:
             field = "days" if since is None else "since"
             raise Invalid(f"from {first} to {last} is no span of 1 to {MOST_DAYS} days", field=field)
-        key, size = enum_of(SpendKey, by, "by"), page_size(limit)
+        key, size = parse_enum(SpendKey, by, "by"), page_size(limit)
         return self._read_with_base(lambda base: spent(self._db, base, (first, last), key.column or "model", size))
 
     @reads_in_steps
@@ -341,10 +341,10 @@ class Overview(Families):
         """
         if not words.strip():
             raise Invalid("search needs at least one word", field="words")
-        size, place = page_size(limit), cursor_of(after)
-        number = None if run_id is None else self._db.read(lambda: number_of(self._db, run_id))
+        size, place = page_size(limit), parse_position(after)
+        number = None if run_id is None else self._db.read(lambda: find_stream_number(self._db, run_id))
         if run_id is not None and number is None:
-            raise no_run(self._db, run_id, "List them: decklog overview runs")
+            raise run_not_found(self._db, run_id, "List them: decklog overview runs")
         beginning = None if since is None else to_text(since)
         query = SearchQuery(words, kind, agent, size, place, number, going_on, beginning)
         return self._db.read(lambda: find_hits(self._db, query))
@@ -357,7 +357,7 @@ class Overview(Families):
 
         The cost covers calls with a known price; `unpriced_calls` counts the others.
         """
-        key = enum_of(SpendKey, by, "by")
+        key = parse_enum(SpendKey, by, "by")
         last = (until or self._now()).astimezone(UTC).date()
         first = since.astimezone(UTC).date() if since is not None else last - timedelta(days=29)
         if (last - first).days >= MOST_DAYS:

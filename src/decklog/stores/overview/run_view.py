@@ -7,7 +7,7 @@ from typing import Any
 
 from decklog.core.errors import Invalid
 from decklog.db.base import Database
-from decklog.db.packing import beginning
+from decklog.db.packing import decompress_start
 from decklog.db.where import placed
 from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.rows import COLUMNS, SELECT
@@ -280,7 +280,8 @@ def texts(db: Database, entries: Sequence[Entry]) -> dict[str, dict[str, Any]]:
     marks, ids = placed(named)
     rows = db.rows(_TEXTS.format(ids=marks), {**ids, "most": _HEAD_BYTES})[1]
     heads = [
-        (digest, bytes(head) if packed is None else beginning(packed, _HEAD_BYTES), size) for digest, packed, head, size in rows
+        (digest, bytes(head) if packed is None else decompress_start(packed, _HEAD_BYTES), size)
+        for digest, packed, head, size in rows
     ]
     return {digest: {"head": head.decode(errors="ignore"), "bytes": size} for digest, head, size in heads}
 

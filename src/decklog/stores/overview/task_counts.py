@@ -9,7 +9,7 @@ from typing import Any
 
 from decklog.db.base import Database, Row
 from decklog.db.where import placed, size_for
-from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.journal.rows import HEAD, STREAM_SIZE, find_stream_number
 from decklog.records.values import from_json
 
 Span = tuple[int, int]
@@ -106,7 +106,7 @@ def catch_up(db: Database, run_id: str) -> None:
 
 def hash_at(db: Database, stream: str, seq: int) -> str | None:
     """Return the hash of an entry; None when there is no such entry."""
-    row = db.one("select hash from entries where pos = :pos", {"pos": (number_of(db, stream) or 0) * STREAM_SIZE + seq})
+    row = db.one("select hash from entries where pos = :pos", {"pos": (find_stream_number(db, stream) or 0) * STREAM_SIZE + seq})
     return None if row is None else str(row[0])
 
 
@@ -125,7 +125,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
             yield {"what": f"{TABLE} {run_id} is made up to an entry that is not in the journal", **where, "column": "seq, hash"}
             continue
         tally, true = dict(zip(FIELDS, counts, strict=True)), counted(db, [run_id])[run_id]
-        start = (number_of(db, run_id) or 0) * STREAM_SIZE
+        start = (find_stream_number(db, run_id) or 0) * STREAM_SIZE
         for _, after, before in _moved(db, [(start + seq, start + STREAM_SIZE - 1)]):
             _move(true, before or "null", after)
         if wrong := [name for name in FIELDS if type(tally[name]) is not int or tally[name] != true[name]]:

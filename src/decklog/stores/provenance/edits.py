@@ -8,12 +8,12 @@ from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import Store
-from decklog.stores.intake import ANY_OF, together
+from decklog.stores.intake import ANY_OF, parameter_batches
 
 _TABLE = "line_origins"
 
@@ -117,7 +117,7 @@ class Edits(Store):
             "repository": repository,
             "path": path,
             "old_path": old_path,
-            "kind": enum_of(EditKind, kind, "kind"),
+            "kind": parse_enum(EditKind, kind, "kind"),
             "session": session,
             "person": person,
             "run_id": run_id,
@@ -130,7 +130,7 @@ class Edits(Store):
             "edited_at": edited_at or self._now(),
         }
         _check_edit(given)
-        edit = self._once(lambda: self._known(given), lambda: self._add(Edit, id=self._ids.new("edit"), **given))
+        edit = self._find_or_add(lambda: self._known(given), lambda: self._add(Edit, id=self._ids.new("edit"), **given))
         if not edit.already:
             # A new edit can change only unknown lines, and only those that may come from its file.
             self._db.count(
@@ -165,7 +165,7 @@ class Edits(Store):
         taken_at: datetime | None = None,
     ) -> WorktreeSnapshot:
         """Record a snapshot of a worktree. The same commit of the same session is recorded once."""
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(WorktreeSnapshot, session=session, commit_id=commit_id),
             lambda: self._add(
                 WorktreeSnapshot,
@@ -173,7 +173,7 @@ class Edits(Store):
                 repository=repository,
                 worktree=worktree,
                 session=session,
-                moment=enum_of(SnapshotMoment, moment, "moment"),
+                moment=parse_enum(SnapshotMoment, moment, "moment"),
                 commit_id=commit_id,
                 head=head,
                 run_id=run_id,
@@ -239,7 +239,7 @@ class Edits(Store):
         """Return all edits that wrote some blobs, oldest first."""
         # Names of git objects are digests, in which nothing is redacted.
         sql = f"select * from edits where new_blob in {ANY_OF}"
-        found = self._db.read(lambda: [self._db.rows(sql, asked) for asked in together(blobs)])
+        found = self._db.read(lambda: [self._db.rows(sql, asked) for asked in parameter_batches(blobs)])
         edits = [edit for names, rows in found for edit in Edit.from_rows(names, rows)]
         return sorted(edits, key=lambda edit: edit.id)
 

@@ -10,12 +10,12 @@ from typing import Any
 from decklog.core import fork_safety as forks
 from decklog.core.errors import Invalid, NotFound
 from decklog.db.base import Database, Row
-from decklog.db.where import cursor_of, moment_of, placed
+from decklog.db.where import parse_moment, parse_position, placed
 from decklog.journal.rows import STREAM_SIZE
 from decklog.journal.time_index import Times
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
-from decklog.stores.of_run import no_run
+from decklog.stores.of_run import run_not_found
 from decklog.stores.results.runs import ActivityMark, ActivityStep, RunActivity, RunAttempt, RunLanes
 from decklog.stores.runs import timeline
 from decklog.stores.runs.timeline import ATTEMPT, EVERY, FIELDS, MARK, MOMENTS, RunStory
@@ -142,7 +142,7 @@ class RunHistory:
     def __init__(self, db: Database) -> None:
         self._db = db
         self._remembered: OrderedDict[str, tuple[str, RunStory]] = OrderedDict()
-        self._lock = forks.lock()
+        self._lock = forks.create_lock()
 
     # Positions
 
@@ -155,14 +155,14 @@ class RunHistory:
         found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
         for run_id in run_ids:
             if run_id not in found or run_id.startswith("@"):
-                raise no_run(self._db, run_id, "List them: decklog runs find")
+                raise run_not_found(self._db, run_id, "List them: decklog runs find")
         return found
 
     def entry_for(self, place: StreamPosition, at: str | None, *, is_end: bool = True) -> int:
         """Return the entry number of a moment. For the start of a range it is the first entry at or after a time."""
         if at is None:
             return place.head if is_end else 1
-        moment = moment_of(at, place.run_id)
+        moment = parse_moment(at, place.run_id)
         if isinstance(moment, datetime):
             times = Times(self._db)
             found = times.last_until(place.number, moment) if is_end else times.first_from(place.number, moment)
@@ -234,7 +234,7 @@ class RunHistory:
         self, place: StreamPosition, story: RunStory, record_class: type[Record], at: str, size: int, after: str | None
     ) -> Page[Any]:
         """Return a page of the records of a kind as of an entry, by creation."""
-        span = cursor_of(after) or 0, self.entry_for(place, at)
+        span = parse_position(after) or 0, self.entry_for(place, at)
         rows = self._begun(place, story, record_class, span, size + 1, at=span[1])
         images = [(seq, from_json(payload)) for seq, payload in rows[:size]]
         found = (record_class.from_image(image) for _, image in images if not image.get("removed"))

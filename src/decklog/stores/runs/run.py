@@ -41,7 +41,7 @@ class Run(Record):
 
     table = "runs"
     stream_column = "id"
-    restores = ("goal", "summary", "repo", "branch", "worktree", "current_task_id", "metadata")
+    undo_columns = ("goal", "summary", "repo", "branch", "worktree", "current_task_id", "metadata")
     fork = ForkRule(
         "A fork starts now and goes on; how its parent went is the parent's.",
         fields={

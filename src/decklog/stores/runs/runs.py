@@ -7,13 +7,13 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Busy, Conflict, Denied, Invalid, ReadOnly
-from decklog.db.where import Where, enum_of, page_size
+from decklog.db.where import Where, page_size, parse_enum
 from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, whole
-from decklog.stores.of_run import cleared, given_of
+from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.of_run import given_parameters, parse_cleared
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import timeline
 from decklog.stores.runs.history import MOST_STEPS, RunHistory, StreamPosition, TimelineOutdated
@@ -71,7 +71,7 @@ class Runs(Store):
 
         `parent_run_id` is the run that it is a part of.
         """
-        filled("goal", goal)
+        check_not_blank("goal", goal)
         if status in ENDED:
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
         if run_id is not None:
@@ -79,7 +79,7 @@ class Runs(Store):
         if parent_run_id is not None:
             self._fetch(Run, parent_run_id)
         now = self._now()
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_known(Run, run_id, key=key),
             lambda: self._add(
                 Run,
@@ -87,8 +87,8 @@ class Runs(Store):
                 note=goal,
                 id=run_id or self._ids.new("run"),
                 goal=goal,
-                status=enum_of(RunStatus, status, "status"),
-                mode=mode and enum_of(RunMode, mode, "mode"),
+                status=parse_enum(RunStatus, status, "status"),
+                mode=mode and parse_enum(RunMode, mode, "mode"),
                 repo=repo,
                 branch=branch,
                 worktree=worktree,
@@ -138,12 +138,12 @@ class Runs(Store):
         clear: list[str] | None = None,
     ) -> Run:
         """Change what is given of a run and keep the rest; `clear` names fields to empty."""
-        if status is not None and enum_of(RunStatus, status, "status") in ENDED:
+        if status is not None and parse_enum(RunStatus, status, "status") in ENDED:
             raise Invalid(f"update can't set {status}; use finish, which also checks and stamps the end", field="status")
         if goal is not None:
-            filled("goal", goal)
-        changes = given_of(locals(), "run_id", "clear")
-        changes |= cleared(clear, _CLEARABLE, changes)
+            check_not_blank("goal", goal)
+        changes = given_parameters(locals(), "run_id", "clear")
+        changes |= parse_cleared(clear, _CLEARABLE, changes)
         if status is not None:
             changes["ended_at"] = None
         return self._set(run_id, changes)
@@ -169,7 +169,7 @@ class Runs(Store):
         It can't be completed while a required criterion is open or stale, unless forced with a reason. Unfinished tasks of a
         completed run are counted in `warnings`. `ended_at` is the end time, for imports.
         """
-        if enum_of(RunStatus, status, "status") not in ENDED:
+        if parse_enum(RunStatus, status, "status") not in ENDED:
             raise Invalid(f"a run ends as {', '.join(ENDED)}, not as {status}", field="status")
         if force and not (reason or "").strip():
             raise Invalid("to force the end of a run, give a reason", field="reason")
@@ -178,7 +178,7 @@ class Runs(Store):
             raise Invalid(f"run {run_id} began at {to_text(run.started_at)}; it can't have ended before", field="ended_at")
         is_same = summary is None or self._stored("summary", summary) == run.summary
         if run.status == status and is_same and ended_at in (None, run.ended_at):
-            return run.marked_already().warned(unfinished(self._db, run))
+            return run.mark_already().warned(unfinished(self._db, run))
         if run.status in ENDED and run.status != status:
             raise Conflict(
                 f"run {run_id} ended as {run.status}; it can't end as {status} as well",
@@ -188,7 +188,7 @@ class Runs(Store):
             )
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
-        changes = given_of({"status": status, "ended_at": ended_at or self._now(), "summary": summary})
+        changes = given_parameters({"status": status, "ended_at": ended_at or self._now(), "summary": summary})
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
         ended = self._set(run_id, changes, note=note)
         return ended.warned(unfinished(self._db, ended))
@@ -227,10 +227,10 @@ class Runs(Store):
     ) -> Agent:
         """Record an agent's session and counts; what is not given stays as it was."""
         self._fetch(Run, run_id)
-        filled("role", role)
+        check_not_blank("role", role)
         given = {"session": session, "turns": turns, "rotations": rotations}
         given |= {"last_prompt_path": last_prompt_path, "last_response_path": last_response_path}
-        fields = {"turns": 0, "rotations": 0, **given_of(given)}
+        fields = {"turns": 0, "rotations": 0, **given_parameters(given)}
         keep = [name for name, value in given.items() if value is None]
         return self._upsert(Agent, {"run_id": run_id, "role": role, **fields, "updated_at": self._now()}, keep=keep)
 
@@ -289,7 +289,7 @@ class Runs(Store):
         A span begins and ends at an entry or a time. Of more than 200 marks, the first of each kind in each part are given;
         `left_out` counts the others.
         """
-        whole("buckets", buckets, low=1, high=MOST_STEPS)
+        check_integer("buckets", buckets, low=1, high=MOST_STEPS)
 
         def look(history: RunHistory, place: StreamPosition, story: RunStory) -> RunActivity:
             return history.activity(place, story, history.span(place, since, until), buckets)
@@ -391,7 +391,7 @@ class Runs(Store):
             raise taken from None
         for record_class, image in records:
             self._put(record_class, image, note=note)
-        given = given_of({"goal": goal, "branch": branch, "worktree": worktree})
+        given = given_parameters({"goal": goal, "branch": branch, "worktree": worktree})
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
 
 

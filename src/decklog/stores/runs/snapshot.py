@@ -156,7 +156,7 @@ _ID_LENGTH = 26
 def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database) -> Iterator[tuple[type[Record], Image]]:
     """Yield the records of a fork; a record comes after those that it refers to."""
     whole = [(kind, kind.upcast(image)) for kind, image in found if kind.fork_rule().is_copied]
-    copied = [(kind, image) for kind, image in _fitted(whole) if kind.fork_rule().takes(image, fork)]
+    copied = [(kind, image) for kind, image in _fitted(whole) if kind.fork_rule().copies(image, fork)]
     fork.entries = len(copied)
     for record_class, image in copied:
         if record_class is not Run and record_class.identity == ("id",):
@@ -167,7 +167,7 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
         if record_class.identity == ("id",):
             own["id"] = fork.ids[record_class.table, image["id"]]
         copy = record_class.fork_rule().copy({**image, **own}, fork, record_class.holds_json)
-        yield record_class, record_class.forked(copy, db)
+        yield record_class, record_class.compute_forked_fields(copy, db)
 
 
 def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
@@ -176,7 +176,7 @@ def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Reco
     for record_class, image in found:
         by_table.setdefault(record_class.table, []).append(image)
     for record_class in dict.fromkeys(record_class for record_class, _ in found):
-        for image in record_class.fitted(by_table[record_class.table], by_table):
+        for image in record_class.repair_fork(by_table[record_class.table], by_table):
             yield record_class, image
 
 
@@ -251,7 +251,7 @@ def _name(record: Record) -> str:
     if record.identity == ("id",):
         return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
     parts = [part for part in record.identity if part != "run_id"]
-    if record.fork is not None and any(record.fork.refers(part) for part in parts):
+    if record.fork is not None and any(record.fork.is_reference(part) for part in parts):
         return ""
     return " ".join(str(getattr(record, part)) for part in parts)
 

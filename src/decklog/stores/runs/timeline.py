@@ -9,7 +9,7 @@ from copy import copy
 from typing import Any, NamedTuple
 
 from decklog.db.base import Database, Row
-from decklog.journal.rows import HEAD, STREAM_SIZE, number_of
+from decklog.journal.rows import HEAD, STREAM_SIZE, find_stream_number
 from decklog.records.values import from_json, to_json
 
 MARKS, ATTEMPTS, MOMENTS, FIRSTS = "run_marks", "run_attempts", "run_moments", "record_firsts"
@@ -259,7 +259,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
     """Yield a problem for each row that differs from the entries of its run."""
     tables = {table: [row[0] for row in db.each_as_is(f"select distinct run_id from {table}", {})] for table in TABLES}
     for run_id in sorted({one for found in tables.values() for one in found}, key=str):
-        if isinstance(run_id, str) and number_of(db, run_id) is not None:
+        if isinstance(run_id, str) and find_stream_number(db, run_id) is not None:
             yield from _audit_run(db, run_id)
         else:
             yield from (_wrong(table, run_id, (), "is of no run") for table, found in tables.items() if run_id in found)
@@ -267,7 +267,7 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
 
 def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     last = db.one(f"select max(seq) from {MARKS} where run_id = :run_id", {"run_id": run_id})
-    start, until = (number_of(db, run_id) or 0) * STREAM_SIZE, (last[0] if last else None) or 0
+    start, until = (find_stream_number(db, run_id) or 0) * STREAM_SIZE, (last[0] if last else None) or 0
     if type(until) is not int or until % EVERY or (_hash_at(db, start + until) is None and until):
         yield _wrong(MARKS, run_id, until, "is made up to an entry that is not in the journal")
         return

@@ -34,7 +34,7 @@ class ClaimOperations(Protocol):
     def if_undone(self, act: Callable[[], None]) -> None: ...
 
 
-def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
+def build_lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
     """Build a check that the task is still claimed with this fencing token. The check raises `LeaseLost` otherwise."""
 
     def check(db: Database) -> None:
@@ -43,17 +43,17 @@ def lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
             raise NotFound(f"there is no task {task_id}", table=Task.table, id=task_id)
         task = Task.from_row(names, rows[0])
         if task.state != TaskState.RUNNING or task.fence != fence:
-            raise lost(task, fence)
+            raise lease_lost_error(task, fence)
 
     return check
 
 
-def ending(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
+def attempt_end_changes(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
     """Return the changes that end an attempt."""
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 
-def lost(task: Task, fence: int) -> LeaseLost:
+def lease_lost_error(task: Task, fence: int) -> LeaseLost:
     holder = f"; {task.worker} has it with fence {task.fence}" if task.worker else ""
     return LeaseLost(
         f"task {task.id} is no longer yours: it is {task.state}{holder}",
@@ -86,7 +86,7 @@ class Claim:
         # The length of each term of the lease.
         self.lease_seconds = lease_seconds
         # Created on entering the block: most claims are never used as a context manager.
-        self._keeper: _Keeper | None = None
+        self._keeper: _LeaseRenewer | None = None
         self._void: LeaseLost | None = None
         self.task = task
         self.lessons: list[Any] = []
@@ -203,15 +203,17 @@ class Claim:
         """Extend the lease from a thread in the block, unless the claim is over or lost."""
         if self._is_entered and not self.is_over and self.lost is None:
             self._stop_renewal()
-            self._keeper = _Keeper(self)
+            self._keeper = _LeaseRenewer(self)
             self._keeper.start()
 
     # The block
 
     def enter_context(self) -> None:
         """Attribute records of this context to the task from here on, and refuse them once the lease is lost."""
-        who = {"task_id": self.task.id, "group_id": self.task.group_id}
-        self._layer = attribution.ContextLayer(who, check=self._check_held, claim=self, holds=(self.task.id, self.task.fence))
+        actor = {"task_id": self.task.id, "group_id": self.task.group_id}
+        self._layer = attribution.ContextLayer(
+            actor, check=self._check_held, claim=self, held_task=(self.task.id, self.task.fence)
+        )
         attribution.enter(self._layer)
 
     def leave_context(self) -> None:
@@ -250,14 +252,14 @@ class Claim:
     def _check_held(self, db: Database) -> None:
         self.check_valid()
         if not self.is_over:
-            lease_check(self.task.id, self.task.fence)(db)
+            build_lease_check(self.task.id, self.task.fence)(db)
 
     def _stop_renewal(self) -> None:
         if self._keeper is not None:
             self._keeper.stop()
 
 
-class _Keeper:
+class _LeaseRenewer:
     """Extends a claim's lease from a background thread.
 
     Nobody joins that thread, because it may wait for a transaction of the caller that stops it.

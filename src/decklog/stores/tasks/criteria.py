@@ -8,12 +8,21 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.checks import filled, flag, mapping, moment, text
-from decklog.stores.of_run import RunBound, check_goes_on, check_run, cleared, given_of, lock_run, missing, next_number
+from decklog.stores.checks import check_boolean, check_not_blank, check_object, check_text, check_time
+from decklog.stores.of_run import (
+    RunBound,
+    check_not_ended,
+    check_run,
+    given_parameters,
+    lock_run,
+    next_number,
+    parse_cleared,
+    part_not_found,
+)
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEX = re.compile(r"[0-9a-f]{7,64}")
@@ -82,7 +91,7 @@ def same_commit(one: str, other: str) -> bool:
 
 def check_commit(name: str, value: object) -> str:
     """Check a commit id."""
-    commit = filled(name, value)
+    commit = check_not_blank(name, value)
     if len(commit) > 200 or any(character.isspace() for character in commit):
         raise Invalid(f"{name} is one word, a commit's hash; got {value!r}", field=name)
     return commit
@@ -90,8 +99,8 @@ def check_commit(name: str, value: object) -> str:
 
 def check_files(name: str, value: object, *, may_be_gone: bool = False) -> dict[str, str | None]:
     """Check digests by path. Null means a deleted file, if that is allowed."""
-    digests = mapping(name, value)
-    return {filled(f"a path in {name}", path): _digest(name, path, digests[path], may_be_gone) for path in digests}
+    digests = check_object(name, value)
+    return {check_not_blank(f"a path in {name}", path): _digest(name, path, digests[path], may_be_gone) for path in digests}
 
 
 def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | None:
@@ -108,19 +117,19 @@ def read_criteria(given: object) -> list[dict[str, Any]]:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
     found = []
     for item in given:
-        left = {"criterion": item} if isinstance(item, str) else mapping("a criterion", item)
+        left = {"criterion": item} if isinstance(item, str) else check_object("a criterion", item)
         named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
         found.append(checked({"criterion": None} | named))
     return found
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "criterion": filled,
-    "status": lambda name, value: enum_of(CriterionStatus, value, name),
-    "actual": text,
-    "evidence": text,
-    "required": flag,
-    "created_at": moment,
+    "criterion": check_not_blank,
+    "status": lambda name, value: parse_enum(CriterionStatus, value, name),
+    "actual": check_text,
+    "evidence": check_text,
+    "required": check_boolean,
+    "created_at": check_time,
 }
 
 
@@ -162,7 +171,7 @@ class Criteria(RunBound):
     def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
         present = self._by_text(run_id, fields["criterion"])
         if present is None:
-            check_goes_on(self._db, run_id, _SETTLED)
+            check_not_ended(self._db, run_id, _SETTLED)
             now = self._now()
             number = next_number(self._db, Criterion, run_id)
             fields = {"created_at": now, **fields}
@@ -174,7 +183,7 @@ class Criteria(RunBound):
                 run_id=run_id,
                 criterion=present.criterion,
             )
-        return present.marked_already()
+        return present.mark_already()
 
     @writes
     def update(
@@ -193,8 +202,8 @@ class Criteria(RunBound):
         A status other than met removes the commit and files of its evidence. A criterion of an ended run can't be made open or
         required again.
         """
-        fields = checked(given_of(locals(), "run_id", "criterion", "clear"))
-        fields |= cleared(clear, ("actual", "evidence"), fields)
+        fields = checked(given_parameters(locals(), "run_id", "criterion", "clear"))
+        fields |= parse_cleared(clear, ("actual", "evidence"), fields)
         if not fields:
             raise Invalid("nothing to change was given", field="criterion")
         present = self._held(run_id, criterion)
@@ -203,7 +212,7 @@ class Criteria(RunBound):
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
         if self._differing_fields(present, fields).keys() & {"status", "required"}:
-            check_goes_on(self._db, run_id, _SETTLED)
+            check_not_ended(self._db, run_id, _SETTLED)
         return self.set_fields(present, fields)
 
     @writes
@@ -222,7 +231,7 @@ class Criteria(RunBound):
         A given commit or files replace the earlier ones and make the criterion fresh; other values stay. A stale criterion needs
         them.
         """
-        fields = checked(given_of({"evidence": evidence, "actual": actual}))
+        fields = checked(given_parameters({"evidence": evidence, "actual": actual}))
         bound = _binding(evidence_commit, evidence_files)
         present = self._held(run_id, criterion)
         if present.is_stale and not bound:
@@ -256,7 +265,7 @@ class Criteria(RunBound):
         by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
         found = self._by_text(run_id, str(criterion)) or next(by_number, None)
         if found is None:
-            raise missing(Criterion, run_id, criterion)
+            raise part_not_found(Criterion, run_id, criterion)
         return found
 
     @reads
@@ -272,7 +281,7 @@ class Criteria(RunBound):
     ) -> Page[Criterion]:
         """List criteria in the order in which they were recorded, of one run or of all."""
         where = Where(Criterion)
-        status = None if status is None else enum_of(CriterionStatus, status, "status")
+        status = None if status is None else parse_enum(CriterionStatus, status, "status")
         where.equal(run_id=run_id, status=status, required=required, is_stale=is_stale)
         return self._page(Criterion, where, order=("run_id", "number"), limit=limit, after=after)
 

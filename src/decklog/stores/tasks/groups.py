@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any, Literal, TypedDict, Unpack
 
 from decklog.core.errors import Conflict, Invalid
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.checks import filled, flag, group_id_of, text, texts, whole
-from decklog.stores.of_run import RunBound, cleared, given_of, lock_run, missing, next_number
+from decklog.stores.checks import check_boolean, check_group_id, check_integer, check_not_blank, check_text, check_texts
+from decklog.stores.of_run import RunBound, given_parameters, lock_run, next_number, parse_cleared, part_not_found
 
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
 SPECIALIZATIONS = "bazinga/templates/specializations/"
@@ -26,7 +26,7 @@ _SHORT_FORMS = (SPECIALIZATIONS, "templates/specializations/", "specializations/
 
 def check_task_group_id(text: object) -> str:
     """Check the id of a task group. Reserved words that mean several groups are refused."""
-    group_id = group_id_of(text)
+    group_id = check_group_id(text)
     if group_id.lower() in RESERVED_IDS:
         raise Invalid(
             f"{group_id!r} is a reserved identifier and can't name a group",
@@ -100,7 +100,7 @@ class Group(Record):
 
     table = "groups"
     identity = ("run_id", "group_id")
-    restores = (
+    undo_columns = (
         *("name", "assigned_to", "feature_branch", "complexity", "initial_tier", "context_references", "specializations"),
         *("item_count", "security_sensitive", "component_path", "speckit_task_ids"),
     )
@@ -171,11 +171,11 @@ def check_merge(group: Group, merge_status: MergeStatus) -> None:
 
 
 def _templates(name: str, value: object) -> list[str]:
-    return [normal_specialization(path) for path in texts(name, value)]
+    return [normal_specialization(path) for path in check_texts(name, value)]
 
 
 def _one_of(enumeration: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
-    return lambda name, value: enum_of(enumeration, value, name)
+    return lambda name, value: parse_enum(enumeration, value, name)
 
 
 class GroupFields(TypedDict, total=False):
@@ -207,26 +207,26 @@ CLEARABLE = (
     *("context_references", "specializations", "speckit_task_ids"),
 )
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "name": filled,
+    "name": check_not_blank,
     "status": _one_of(GroupStatus),
-    "assigned_to": filled,
-    "revision_count": whole,
+    "assigned_to": check_not_blank,
+    "revision_count": check_integer,
     "last_review_status": _one_of(ReviewStatus),
-    "feature_branch": filled,
+    "feature_branch": check_not_blank,
     "merge_status": _one_of(MergeStatus),
-    "complexity": partial(whole, low=1, high=10),
+    "complexity": partial(check_integer, low=1, high=10),
     "initial_tier": _one_of(GroupTier),
-    "context_references": texts,
+    "context_references": check_texts,
     "specializations": _templates,
-    "item_count": partial(whole, low=1),
-    "security_sensitive": flag,
-    "qa_attempts": whole,
-    "tl_review_attempts": whole,
-    "component_path": text,
-    "review_iteration": partial(whole, low=1),
-    "no_progress_count": whole,
-    "blocking_issues_count": whole,
-    "speckit_task_ids": texts,
+    "item_count": partial(check_integer, low=1),
+    "security_sensitive": check_boolean,
+    "qa_attempts": check_integer,
+    "tl_review_attempts": check_integer,
+    "component_path": check_text,
+    "review_iteration": partial(check_integer, low=1),
+    "no_progress_count": check_integer,
+    "blocking_issues_count": check_integer,
+    "speckit_task_ids": check_texts,
 }
 
 
@@ -251,7 +251,7 @@ class Groups(RunBound):
         **fields: Unpack[GroupFields],
     ) -> Group:
         """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
-        given = checked(given_of({**fields, "merge_status": merge_status}))
+        given = checked(given_parameters({**fields, "merge_status": merge_status}))
         check_task_group_id(group_id)
         lock_run(self._db, run_id)
         group = self._seek(Group, (run_id, group_id))
@@ -282,8 +282,8 @@ class Groups(RunBound):
 
         A review iteration lower than the present one leaves it as it is: it only grows.
         """
-        given = checked(given_of(dict(fields)))
-        given |= cleared(clear, CLEARABLE, given)
+        given = checked(given_parameters(dict(fields)))
+        given |= parse_cleared(clear, CLEARABLE, given)
         if not given:
             raise Invalid("nothing to change was given", field="group_id")
         return self._apply(self._held(run_id, group_id), given)
@@ -304,7 +304,7 @@ class Groups(RunBound):
         """Get a group of a run."""
         group = self._seek(Group, (run_id, group_id))
         if group is None:
-            raise missing(Group, run_id, group_id)
+            raise part_not_found(Group, run_id, group_id)
         return group
 
     def of_run(self, run_id: str) -> list[Group]:
@@ -342,13 +342,13 @@ class Groups(RunBound):
         The no-progress count grows if changes are requested again and the number of blocking issues did not fall; otherwise it is
         0. `iteration` is the reviewed iteration: a repeated call for an earlier one changes nothing.
         """
-        verdict = enum_of(ReviewStatus, verdict, "verdict")
-        whole("blocking_issues", blocking_issues)
+        verdict = parse_enum(ReviewStatus, verdict, "verdict")
+        check_integer("blocking_issues", blocking_issues)
         if verdict is ReviewStatus.APPROVED and blocking_issues:
             raise Invalid(f"{blocking_issues} blocking issues are left; a review that approves has none", field="blocking_issues")
         group = self._held(run_id, group_id)
-        if iteration is not None and whole("iteration", iteration, low=1) < group.review_iteration:
-            return group.marked_already()
+        if iteration is not None and check_integer("iteration", iteration, low=1) < group.review_iteration:
+            return group.mark_already()
         if iteration is not None and iteration > group.review_iteration:
             raise Conflict(f"group {group_id} is at review iteration {group.review_iteration}, not yet at {iteration}")
         if no_progress_count is None:
@@ -357,7 +357,7 @@ class Groups(RunBound):
         changes = {
             "last_review_status": verdict,
             "blocking_issues_count": blocking_issues,
-            "no_progress_count": whole("no_progress_count", no_progress_count),
+            "no_progress_count": check_integer("no_progress_count", no_progress_count),
             "review_iteration": group.review_iteration + 1,
         }
         return self.set_fields(group, changes, note=f"review {group.review_iteration}: {verdict}")
@@ -368,10 +368,10 @@ class Groups(RunBound):
 
         The order is pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
         """
-        merge_status = enum_of(MergeStatus, merge_status, "merge_status")
+        merge_status = parse_enum(MergeStatus, merge_status, "merge_status")
         group = self._held(run_id, group_id)
         if group.merge_status is merge_status:
-            return group.marked_already()
+            return group.mark_already()
         check_merge(group, merge_status)
         changes = {"merge_status": merge_status, "status": STATUS_WHILE[merge_status]}
         return self.set_fields(group, changes, note=f"merge: {merge_status}")

@@ -8,12 +8,21 @@ from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
-from decklog.journal.attribution import claims
-from decklog.records.operations import WaitStep, calling, check_may_wait, reading, waiting, waits_to_write, writes, writing
+from decklog.journal.attribution import list_claims
+from decklog.records.operations import (
+    WaitStep,
+    call_step,
+    check_may_wait,
+    read_step,
+    wait_step,
+    waits_to_write,
+    write_step,
+    writes,
+)
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, moment
-from decklog.stores.of_run import check_run, given_of
-from decklog.stores.tasks.claim import Claim, ending, lost
+from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, check_time
+from decklog.stores.of_run import check_run, given_parameters
+from decklog.stores.tasks.claim import Claim, attempt_end_changes, lease_lost_error
 from decklog.stores.tasks.claimable import (
     BEFORE_CLAIM,
     EXPIRED,
@@ -108,11 +117,11 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         if wait_seconds > 0:
             check_may_wait(self._db)
-        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
+        wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
             from decklog.stores.tasks.why import refuse_claim, run_of
 
-            found = yield reading(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
+            found = yield read_step(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
             run_id, wanted = found, {"id": task_id}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = Patience(wait_seconds) if wait_seconds > 0 else None
@@ -123,14 +132,14 @@ class Leases(Store):
 
         claim: Claim | None = None
         while claim is None:
-            claim = yield writing(claim_one, undo=self._unclaim)
+            claim = yield write_step(claim_one, undo=self._unclaim)
             if claim is None and (patience is None or not (yield from self._awaited(run_id, worker, wanted, patience))):
                 if task_id is not None:
-                    yield reading(lambda: refuse_claim(self._db, self._fetch(Task, task_id), worker, self._times()))
+                    yield read_step(lambda: refuse_claim(self._db, self._fetch(Task, task_id), worker, self._times()))
                 return None
         if recall:
             about = f"{claim.task.title} {claim.task.objective}"
-            claim.lessons = yield calling(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(claim))
+            claim.lessons = yield call_step(lambda: self._lessons().recall(about), undo=lambda _: self._unclaim(claim))
         return claim
 
     def _unclaim(self, claim: Claim | None) -> None:
@@ -152,13 +161,13 @@ class Leases(Store):
         self, run_id: str | None, worker: str, wanted: dict[str, str], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
-        asked = given_of({**wanted, "run_id": run_id, "worker": worker})
+        asked = given_parameters({**wanted, "run_id": run_id, "worker": worker})
         found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
         while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
             queue = ("claim", run_id, *wanted.items(), None if found.is_shared else worker)
-            yield waiting(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
-            found = yield reading(lambda: look(self._db, asked, self._times()))
+            yield wait_step(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
+            found = yield read_step(lambda: look(self._db, asked, self._times()))
         return found.is_ready
 
     def _claim(
@@ -246,7 +255,7 @@ class Leases(Store):
         Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
-        wanted: dict[str, str] = given_of({"group_id": group_id, "role": role, "tag": tag})
+        wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         taken = self._take_ahead(task_id, wanted, lease_seconds)
         done, worker = self._finish(task_id, fence, summary, result)
@@ -263,7 +272,7 @@ class Leases(Store):
         bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
         redacted = self._db.values.bind_into(bound, bound)
-        self._lock_first(Task, {"id": bound["finished"]})
+        self._lock_stream(Task, {"id": bound["finished"]})
         found = self._db.queue_query(take_after(tuple(asked)), bound)
 
         def taken() -> Task | None:
@@ -292,7 +301,7 @@ class Leases(Store):
         state_name: str | None = None,
     ) -> Task:
         """Extend a lease from now; optionally record the stage of the work."""
-        given = given_of({"stage": stage, "state_name": state_name})
+        given = given_parameters({"stage": stage, "state_name": state_name})
         return self._extended(task_id, fence, lease_seconds, given)
 
     @writes
@@ -334,15 +343,17 @@ class Leases(Store):
         except LeaseLost:
             task = self._fetch(Task, task_id)
             if task.state == TaskState.DONE and task.fence == fence:
-                return task.marked_already()
+                return task.mark_already()
             raise
 
     def _finish(self, task_id: str, fence: int, summary: str | None, result: object) -> tuple[Task, str]:
         """Finish a task as done; return it and its worker."""
         bound, _ = self._db.values.bind({"id": task_id})
-        self._lock_first(Task, bound)
+        self._lock_stream(Task, bound)
         links = self._db.queue_rows(HOLDER_AND_LINKS, bound)
-        changes = ending(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0)
+        changes = attempt_end_changes(
+            AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0
+        )
         task = self._held(task_id, fence, changes, note=summary or "done")
         found = links()
         for run_id, kind in sorted({(run_id, kind) for _, run_id, kind in found if kind is not None}):
@@ -415,7 +426,7 @@ class Leases(Store):
         if retry_after_seconds > 0:
             retry_at = self._now() + timedelta(seconds=retry_after_seconds)
             later["not_before"] = retry_at if task.not_before is None else max(retry_at, task.not_before)
-        changes = ending(
+        changes = attempt_end_changes(
             AttemptOutcome.FAILED,
             TaskState.BLOCKED if used_up else TaskState.PENDING,
             summary=summary,
@@ -433,7 +444,7 @@ class Leases(Store):
         """Block a task until something outside changes; `resume` makes it ready again."""
         task = self._must_hold(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
-        changes = ending(
+        changes = attempt_end_changes(
             AttemptOutcome.BLOCKED,
             TaskState.BLOCKED,
             summary=summary,
@@ -446,22 +457,22 @@ class Leases(Store):
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
         """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
-        later = {} if not_before is None else {"not_before": moment("not_before", not_before)}
-        changes = ending(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
+        later = {} if not_before is None else {"not_before": check_time("not_before", not_before)}
+        changes = attempt_end_changes(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
         return self._held(task_id, fence, changes, note=f"released: {reason or ''}")
 
     @writes
     def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
         return self._held(
-            task_id, fence, ending(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
+            task_id, fence, attempt_end_changes(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
     def _must_hold(self, task_id: str, fence: int) -> Task:
         """Load a task for update. Raise LeaseLost if this worker no longer has it."""
         found = self._fetch_for_update(Task, task_id)
         if found.state != TaskState.RUNNING or found.fence != fence:
-            raise lost(found, fence)
+            raise lease_lost_error(found, fence)
         return found
 
     def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
@@ -470,8 +481,8 @@ class Leases(Store):
         task = self._try_update(Task, task_id, changes, condition=is_held, note=note, fence=fence)
         if task is None:
             present = self._seek(Task, task_id)
-            raise self._refusal(Task, task_id) if present is None else lost(present, fence)
-        for claim in claims():
+            raise self._refusal(Task, task_id) if present is None else lease_lost_error(present, fence)
+        for claim in list_claims():
             claim.follow(task, fence)
         if task.state != TaskState.RUNNING:
             self._settle(task)

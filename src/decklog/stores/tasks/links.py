@@ -4,12 +4,12 @@ from collections.abc import Iterator, Sequence
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.base import Row
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.records.values import to_json
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
@@ -82,7 +82,7 @@ class Links(Leases):
         Only a pending task can get a dependency. A task has one parent, which can't be done before its parts. Cycles are refused,
         and so is a second kind of link between the same two tasks.
         """
-        kind = enum_of(LinkKind, kind, "kind")
+        kind = parse_enum(LinkKind, kind, "kind")
         task = self._linking(task_id, depends_on)
         present = self._seek(Dependency, (task_id, depends_on))
         if present is not None and present.kind != kind:
@@ -92,7 +92,7 @@ class Links(Leases):
                 kind=present.kind.value,
             )
         if present is not None:
-            return task.marked_already()
+            return task.mark_already()
         if kind in (LinkKind.BLOCKS, LinkKind.PARENT):
             first, then = (task_id, depends_on) if kind == LinkKind.BLOCKS else (depends_on, task_id)
             if (path := self._path(then, first)) is not None:
@@ -172,7 +172,7 @@ class Links(Leases):
         task = self._linking(task_id, depends_on)
         if self._seek(Dependency, (task_id, depends_on)) is None:
             self._fetch(Task, depends_on)
-            return task.marked_already()
+            return task.mark_already()
         if task.state in ENDED:
             raise Conflict(f"task {task_id} is {task.state}, and stays what it was", task_id=task_id, state=task.state.value)
         note = f"no longer linked with {depends_on}" + (f": {reason}" if reason else "")
@@ -193,7 +193,7 @@ class Links(Leases):
         """List the tasks that a task waits for, or is linked with in another way."""
         _, rows = self._db.rows(
             "select depends_on from dependencies where task_id = :task_id and kind = :kind order by depends_on",
-            {"task_id": task_id, "kind": enum_of(LinkKind, kind, "kind").value},
+            {"task_id": task_id, "kind": parse_enum(LinkKind, kind, "kind").value},
         )
         return [row[0] for row in rows]
 
@@ -242,12 +242,12 @@ class Links(Leases):
             raise Invalid("a comment needs an author", hint="Give author, or say who acts.", field="author")
         return self._add(
             TaskComment,
-            note=f"{filled('author', who)}: {body}",
+            note=f"{check_not_blank('author', who)}: {body}",
             id=self._ids.new("comment"),
             run_id=task.run_id,
             task_id=task_id,
             author=who,
-            body=filled("body", body),
+            body=check_not_blank("body", body),
             created_at=self._now(),
         )
 

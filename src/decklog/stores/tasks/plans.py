@@ -8,12 +8,12 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import enum_of
+from decklog.db.where import parse_enum
 from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
-from decklog.stores.checks import filled, mapping, moment, text, whole
-from decklog.stores.of_run import RunBound, cleared, given_of, lock_run, missing
+from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text, check_time
+from decklog.stores.of_run import RunBound, given_parameters, lock_run, parse_cleared, part_not_found
 
 
 class PhaseStatus(StrEnum):
@@ -33,7 +33,7 @@ class Plan(Record):
     table = "plans"
     fork = ForkRule("The plan is the same.")
     identity = ("run_id",)
-    restores = ("original_prompt", "plan_text", "current_phase", "metadata")
+    undo_columns = ("original_prompt", "plan_text", "current_phase", "metadata")
 
     run_id: str
     original_prompt: str
@@ -52,7 +52,7 @@ class PlanPhase(Record):
     table = "phases"
     fork = ForkRule("The plan is the same.")
     identity = ("run_id", "number")
-    restores = ("name", "status", "progress_percent", "started_at", "completed_at", "extra")
+    undo_columns = ("name", "status", "progress_percent", "started_at", "completed_at", "extra")
 
     run_id: str
     number: int
@@ -98,22 +98,22 @@ def read_phases(given: object) -> list[dict[str, Any]]:
 
 def _read_phase(item: object, place: int) -> dict[str, Any]:
     """Parse one phase. Unknown fields go to `extra`, and null means not given."""
-    left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(mapping(f"phase {place}", item))
+    left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(check_object(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
     number: Any = _taken(left, "number", place)
     if isinstance(number, str) and len(number) < 19 and number.isascii() and number.isdecimal():
         number = int(number)
-    whole("a phase's number", number)
-    phase: dict[str, Any] = {"number": number, "name": filled("a phase's name", _taken(left, "name", f"Phase {number}"))}
+    check_integer("a phase's number", number)
+    phase: dict[str, Any] = {"number": number, "name": check_not_blank("a phase's name", _taken(left, "name", f"Phase {number}"))}
     if (status := left.pop("status", None)) is not None:
-        phase["status"] = enum_of(PhaseStatus, str(status), "status")
+        phase["status"] = parse_enum(PhaseStatus, str(status), "status")
     if (percent := left.pop("progress_percent", None)) is not None:
-        phase["progress_percent"] = whole("progress_percent", percent, high=100)
+        phase["progress_percent"] = check_integer("progress_percent", percent, high=100)
     for name in ("started_at", "completed_at"):
         if (time := left.pop(name, None)) is not None:
-            phase[name] = moment(name, time)
-    phase["extra"] = mapping("extra", _taken(left, "extra", {})) | left
+            phase[name] = check_time(name, time)
+    phase["extra"] = check_object("extra", _taken(left, "extra", {})) | left
     return phase
 
 
@@ -183,7 +183,7 @@ class Plans(RunBound):
         wanted = read_phases(phases)
         if total_phases is None:
             total_phases = len(wanted)
-        fields = _checked(given_of(locals(), "run_id", "phases", "created_at", "wanted"))
+        fields = _checked(given_parameters(locals(), "run_id", "phases", "created_at", "wanted"))
         lock_run(self._db, run_id)
         plan = self._seek(Plan, run_id)
         if plan is None:
@@ -223,8 +223,8 @@ class Plans(RunBound):
         clear: list[str] | None = None,
     ) -> Plan:
         """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
-        fields = _checked(given_of(locals(), "run_id", "clear"))
-        fields |= cleared(clear, ("current_phase", "metadata"), fields)
+        fields = _checked(given_parameters(locals(), "run_id", "clear"))
+        fields |= parse_cleared(clear, ("current_phase", "metadata"), fields)
         if not fields:
             raise Invalid("nothing to change was given", field="run_id")
         lock_run(self._db, run_id)
@@ -237,9 +237,9 @@ class Plans(RunBound):
         Times are set when the status changes. Without a percentage, a completed phase is at 100, and a pending or resumed one at
         0. Marking it the same way twice changes nothing.
         """
-        status = enum_of(PhaseStatus, status, "status")
+        status = parse_enum(PhaseStatus, status, "status")
         if progress_percent is not None:
-            whole("progress_percent", progress_percent, high=100)
+            check_integer("progress_percent", progress_percent, high=100)
         lock_run(self._db, run_id)
         present = self.phase(run_id, phase)
         return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
@@ -260,7 +260,7 @@ class Plans(RunBound):
     def phases(self, run_id: str, *, status: PhaseStatusLike | None = None) -> list[PlanPhase]:
         """List the phases of a run's plan by their numbers."""
         if status is not None:
-            status = enum_of(PhaseStatus, status, "status")
+            status = parse_enum(PhaseStatus, status, "status")
         self.get(run_id)
         return [phase for phase in self._phases(run_id) if status in (None, phase.status)]
 
@@ -272,7 +272,7 @@ class Plans(RunBound):
         wanted, phases = self._stored("text", str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
         if not found:
-            raise missing(PlanPhase, run_id, phase, listed_by="plans phases")
+            raise part_not_found(PlanPhase, run_id, phase, listed_by="plans phases")
         if len(found) > 1:
             numbers = ", ".join(str(each.number) for each in found)
             raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; say which by its number: {numbers}")
@@ -283,11 +283,11 @@ class Plans(RunBound):
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "original_prompt": filled,
-    "plan_text": text,
-    "current_phase": whole,
-    "total_phases": whole,
-    "metadata": mapping,
+    "original_prompt": check_not_blank,
+    "plan_text": check_text,
+    "current_phase": check_integer,
+    "total_phases": check_integer,
+    "metadata": check_object,
 }
 
 

@@ -12,14 +12,14 @@ from typing import Any, Literal
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule, Refer, Reset
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, mapping, name_of, whole
+from decklog.stores.checks import check_integer, check_not_blank, check_object, normalize_name
 from decklog.stores.fields import check_fields
-from decklog.stores.of_run import check_run, given_of, lock_run
+from decklog.stores.of_run import check_run, given_parameters, lock_run
 from decklog.stores.tasks.claimable import GOES_ON
 from decklog.stores.tasks.recurrence import recurrence, zone_of
 from decklog.stores.tasks.task import EDITABLE, Task
@@ -56,7 +56,7 @@ class Schedule(Record):
             "task.parent_id": Refer("tasks"),
         },
     )
-    restores = (
+    undo_columns = (
         *("rule", "zone", "catch_up", "catch_up_limit", "late_seconds", "task", "template", "template_values"),
         *("next_at", "reason"),
     )
@@ -118,19 +118,19 @@ class Schedules(Store):
         differs.
         """
         asked = _what(title, task, template, values) | {
-            "rule": " ".join(filled("when", when).split()),
+            "rule": " ".join(check_not_blank("when", when).split()),
             "zone": zone,
-            "catch_up": enum_of(CatchUp, catch_up, "catch_up"),
-            "catch_up_limit": whole("catch_up_limit", catch_up_limit, low=1, high=100),
-            "late_seconds": whole("late_seconds", late_seconds, high=366 * 86_400),
+            "catch_up": parse_enum(CatchUp, catch_up, "catch_up"),
+            "catch_up_limit": check_integer("catch_up_limit", catch_up_limit, low=1, high=100),
+            "late_seconds": check_integer("late_seconds", late_seconds, high=366 * 86_400),
         }
-        name = name_of(name, "name")
+        name = normalize_name(name, "name")
         lock_run(self._db, run_id)
         self._check_template(asked)
         now = self._now()
         next_at = _next(asked["rule"], asked["zone"], now)
         begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": next_at, "created_at": now, "updated_at": now}
-        found = self._once(
+        found = self._find_or_add(
             lambda: self._seek_by(Schedule, run_id=run_id, name=name),
             lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
         )
@@ -168,8 +168,8 @@ class Schedules(Store):
     def preview(self, when: str, *, zone: str = "UTC", count: int = 5) -> list[str]:
         """Show the next times of a rule, in its time zone."""
         found, at = [], self._now()
-        for _ in range(whole("count", count, low=1, high=100)):
-            following = recurrence(filled("when", when), zone).after(at)
+        for _ in range(check_integer("count", count, low=1, high=100)):
+            following = recurrence(check_not_blank("when", when), zone).after(at)
             if following is None:
                 break
             at = following
@@ -194,34 +194,34 @@ class Schedules(Store):
     ) -> Schedule:
         """Change the given fields of a schedule and keep the rest; another rule or zone sets its next time."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
-        changes = given_of(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
+        changes = given_parameters(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
             changes |= _what(title, task, template, values)
             self._check_template(changes)
         if when is not None:
-            changes["rule"] = " ".join(filled("when", when).split())
+            changes["rule"] = " ".join(check_not_blank("when", when).split())
         differing = self._differing_fields(schedule, changes)
         if not differing:
-            return schedule.marked_already()
+            return schedule.mark_already()
         if not schedule.is_paused and differing.keys() & {"rule", "zone"}:
             rule, zone = differing.get("rule", schedule.rule), differing.get("zone", schedule.zone)
             differing["next_at"] = _next(rule, zone, self._now())
-        return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {filled('reason', reason)}")
+        return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
 
     @writes
     def pause(self, schedule_id: str, *, reason: str) -> Schedule:
         """Pause a schedule; occurrences in the meantime are skipped."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if schedule.is_paused:
-            return schedule.marked_already()
-        return self._set(schedule_id, {"next_at": None, "reason": filled("reason", reason)}, f"paused: {reason}")
+            return schedule.mark_already()
+        return self._set(schedule_id, {"next_at": None, "reason": check_not_blank("reason", reason)}, f"paused: {reason}")
 
     @writes
     def resume(self, schedule_id: str) -> Schedule:
         """Resume a paused schedule from now on."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
-            return schedule.marked_already()
+            return schedule.mark_already()
         next_at = _next(schedule.rule, schedule.zone, self._now())
         return self._set(schedule_id, {"next_at": next_at, "reason": None}, "resumed")
 
@@ -229,7 +229,7 @@ class Schedules(Store):
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Remove a schedule; its tasks stay."""
         self._fetch_for_update(Schedule, schedule_id)
-        return self._remove_one(Schedule, schedule_id, note=f"removed: {filled('reason', reason)}")
+        return self._remove_one(Schedule, schedule_id, note=f"removed: {check_not_blank('reason', reason)}")
 
     def is_any_due(self) -> bool:
         """Return whether any active run has a due schedule."""
@@ -305,7 +305,7 @@ class Schedules(Store):
 
 
 def _next(rule: str, zone: str, now: datetime) -> datetime | None:
-    return recurrence(rule, filled("zone", zone)).after(now)
+    return recurrence(rule, check_not_blank("zone", zone)).after(now)
 
 
 def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
@@ -325,9 +325,13 @@ def _what(
     if template is not None and (title is not None or task is not None):
         raise Invalid("a schedule makes one task or uses a template, not both", field="template")
     if template is not None:
-        return {"task": None, "template": filled("template", template), "template_values": mapping("values", values or {})}
-    whole_task = {**(mapping("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
-    filled("title", whole_task.get("title"))
+        return {
+            "task": None,
+            "template": check_not_blank("template", template),
+            "template_values": check_object("values", values or {}),
+        }
+    whole_task = {**(check_object("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
+    check_not_blank("title", whole_task.get("title"))
     check_fields(Task, whole_task)
     if unknown := sorted(whole_task.keys() - _TASK_FIELDS) or (["values"] if values else []):
         raise Invalid(f"the task of a schedule has no {', '.join(unknown)}", field="task")

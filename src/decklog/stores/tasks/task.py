@@ -15,7 +15,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.record import Record, default_of
 from decklog.records.values import from_json
-from decklog.stores.checks import filled, mapping, moment, text, texts, whole
+from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text, check_texts, check_time
 
 if TYPE_CHECKING:
     from decklog.stores.tasks.new_task import NewTask
@@ -142,10 +142,10 @@ class Task(Record):
         *((name, 0) for name in ("open_dependencies", "attempts", "failures", "fence", "blocker_repeats")),
     )
     # A fencing token only grows, so that a worker with an older one is refused.
-    kept_on_undo = ("fence", "updated_at")
+    undo_ignored_columns = ("fence", "updated_at")
 
     @classmethod
-    def why_not_undone(cls, before: Mapping[str, Any], after: Mapping[str, Any], db: Any) -> str | None:
+    def undo_refusal(cls, before: Mapping[str, Any], after: Mapping[str, Any], db: Any) -> str | None:
         """Return why a change can't be undone: it was work of a worker, or others relied on the end of the task."""
         if TaskState.RUNNING in (before["state"], after["state"]):
             changed = {name for name in before if before[name] != after.get(name)}
@@ -160,7 +160,7 @@ class Task(Record):
         return None if row is None else f"task {row[0]}, of which it is a part, is done since"
 
     @classmethod
-    def fitted(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    def repair_fork(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
         """Adjust copied tasks: count only unfinished dependencies as open, and drop running attempts and waiting reasons."""
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
         links = [link for link in by_table.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
@@ -188,7 +188,7 @@ _GIVEN = {one.name: one for one in dataclass_fields(Task) if one.metadata.get("s
 EDITABLE = ("title", *_GIVEN)
 EDITABLE_WHILE_RUNNING = tuple(name for name, one in _GIVEN.items() if one.metadata.get("while_running"))
 CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
-Task.restores = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
+Task.undo_columns = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
 
 if TYPE_CHECKING:
     from decklog.stores.tasks.new_task import TaskFields as TaskFields
@@ -298,13 +298,13 @@ def cleared_values(names: Iterable[str]) -> dict[str, Any]:
 
 
 def _title(name: str, value: object) -> str:
-    if not text(name, value).strip():
+    if not check_text(name, value).strip():
         raise Invalid("a task needs a title", field=name)
-    return text(name, value)
+    return check_text(name, value)
 
 
 def _list(name: str, value: object) -> list[str]:
-    return list(dict.fromkeys(texts(name, value or [])))
+    return list(dict.fromkeys(check_texts(name, value or [])))
 
 
 def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
@@ -313,18 +313,18 @@ def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "title": _title,
-    "objective": text,
-    "priority": partial(whole, high=100),
-    "max_attempts": partial(whole, low=1),
-    "inputs": lambda name, value: {} if value is None else mapping(name, value),
+    "objective": check_text,
+    "priority": partial(check_integer, high=100),
+    "max_attempts": partial(check_integer, low=1),
+    "inputs": lambda name, value: {} if value is None else check_object(name, value),
     # Arguments that are not fields.
     "depends_on": _list,
-    **dict.fromkeys(("task_id", "parent_id"), _or_none(filled)),
+    **dict.fromkeys(("task_id", "parent_id"), _or_none(check_not_blank)),
 }
 _CHECKS_BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
-    str | None: _or_none(filled),
-    int | None: _or_none(whole),
-    datetime | None: _or_none(moment),
+    str | None: _or_none(check_not_blank),
+    int | None: _or_none(check_integer),
+    datetime | None: _or_none(check_time),
     list[str]: _list,
 }
 
@@ -334,9 +334,9 @@ def listed(tasks: object) -> list[dict[str, Any]]:
     if not isinstance(tasks, (list, tuple)):
         raise Invalid(f"tasks is a list of objects, each with a title; got {type(tasks).__name__}", field="tasks")
     for number, task in enumerate(tasks, 1):
-        mapping(f"task {number}", task)
-        filled(f"the title of task {number}", task.get("title"))
-        texts(f"depends_on of task {number}", task.get("depends_on") or [])
+        check_object(f"task {number}", task)
+        check_not_blank(f"the title of task {number}", task.get("title"))
+        check_texts(f"depends_on of task {number}", task.get("depends_on") or [])
         if "run_id" in task:
             raise Invalid(f"task {number} names a run; all tasks are of the run that is given once", field="run_id")
     return list(tasks)

@@ -9,8 +9,8 @@ from decklog.db.where import Where, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
-from decklog.stores.checks import filled
-from decklog.stores.of_run import check_goes_on, check_run, cleared
+from decklog.stores.checks import check_not_blank
+from decklog.stores.of_run import check_not_ended, check_run, parse_cleared
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
 from decklog.stores.tasks.claimable import GOES_ON, READY_TAGS, TAGGED, audit_tags, derive_tags, spelled_tag
 from decklog.stores.tasks.links import Links
@@ -93,7 +93,7 @@ class Tasks(Links):
         needed, parent, now = linked["depends_on"], linked["parent_id"], self._now()
         identity = linked["task_id"] or self._ids.new("task")
         try:
-            task = self._once(
+            task = self._find_or_add(
                 lambda: self._known(run_id, task_id, key),
                 lambda: self.add_record(
                     id=identity,
@@ -113,7 +113,7 @@ class Tasks(Links):
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
             return task
-        check_goes_on(self._db, run_id, "nobody would get what is added to it")
+        check_not_ended(self._db, run_id, "nobody would get what is added to it")
         for other in needed:
             self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         if parent is not None:
@@ -165,7 +165,7 @@ class Tasks(Links):
         for task, given in zip(added, whole, strict=True):
             if given.get("parent_id") is None:
                 continue
-            parent = filled("parent_id", given["parent_id"])
+            parent = check_not_blank("parent_id", given["parent_id"])
             if task.already:
                 self._check_same(task, {}, {parent: LinkKind.PARENT})
             else:
@@ -189,10 +189,10 @@ class Tasks(Links):
         """
         all_fields = {"title": title, **fields}
         given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
-        changes = given | cleared_values(cleared(clear, CLEARABLE, given))
+        changes = given | cleared_values(parse_cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("nothing to change was given", field="task_id")
-        return self._set(task_id, changes, f"edited {', '.join(changes)}: {filled('reason', reason)}")
+        return self._set(task_id, changes, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
 
     @writes
     def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
@@ -200,7 +200,7 @@ class Tasks(Links):
 
         A worker that has the task keeps it.
         """
-        to = None if worker is None else filled("worker", worker)
+        to = None if worker is None else check_not_blank("worker", worker)
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
         return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
 
@@ -209,7 +209,7 @@ class Tasks(Links):
         task = self._fetch_for_update(Task, task_id)
         differing = self._differing_fields(task, changes)
         if not differing:
-            return task.marked_already()
+            return task.mark_already()
         relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]
         also = "" if relied_on else " or state = 'running'"
         lawful = f"(state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})"
@@ -323,7 +323,7 @@ class Tasks(Links):
         """Resume a paused, waiting or blocked task; its snapshot is kept for the next worker."""
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.PENDING:
-            return task.marked_already()
+            return task.mark_already()
         # A task without attempts left gets one more.
         changes: dict[str, Any] = {"state": "pending", "reason": None, "not_before": None}
         changes["failures"] = min(task.failures, task.max_attempts - 1)
@@ -335,7 +335,7 @@ class Tasks(Links):
         """Abandon a task for good; its worker loses it."""
         task = self._fetch_for_update(Task, task_id)
         if task.state == TaskState.ABANDONED:
-            return task.marked_already()
+            return task.mark_already()
         return self._move(task_id, TaskState.ABANDONED, AttemptOutcome.ABANDONED, reason)
 
     def _move(

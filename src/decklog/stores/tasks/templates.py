@@ -11,7 +11,7 @@ from decklog.db.where import Where, suggest_id
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, mapping, name_of, text
+from decklog.stores.checks import check_not_blank, check_object, check_text, normalize_name
 from decklog.stores.of_run import lock_run
 from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
 
@@ -61,8 +61,8 @@ class Templates(Store):
         Each task has a title, any other fields of a task, and a `name` that `depends_on` and `parent` of others refer to.
         A placeholder is written `{{name}}`.
         """
-        fields: dict[str, Any] = {"tasks": planned(tasks), "description": text("description", description)}
-        name = name_of(name, "name")
+        fields: dict[str, Any] = {"tasks": planned(tasks), "description": check_text("description", description)}
+        name = normalize_name(name, "name")
         self._db.lock_stream(Template.home or "")
 
         def same() -> Template | None:
@@ -74,7 +74,7 @@ class Templates(Store):
             version = 1 if newest is None else newest.version + 1
             return self._add(Template, note=f"version {version}", name=name, version=version, created_at=self._now(), **fields)
 
-        return self._once(same, add)
+        return self._find_or_add(same, add)
 
     def _newest(self, name: str) -> Template | None:
         return self._seek_by(Template, order="version desc", name=name)
@@ -111,11 +111,11 @@ class Templates(Store):
         lock_run(self._db, run_id)
         if key is not None:
             # As stored, because the tasks are found by this prefix.
-            key, _ = self._db.values.text("key", filled("key", key))
+            key, _ = self._db.values.bind_text("key", check_not_blank("key", key))
             if made := self._made(run_id, key):
-                return [task.marked_already() for task in made]
+                return [task.mark_already() for task in made]
         template = self.get(name, version=version)
-        given, places = mapping("values", values or {}), set(template.places)
+        given, places = check_object("values", values or {}), set(template.places)
         missing, extra = sorted(places - given.keys()), sorted(given.keys() - places)
         if missing or extra:
             problems = [f"needs {', '.join(missing)}"] if missing else []
@@ -158,7 +158,7 @@ class Templates(Store):
 def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     """Check the tasks of a template and name each. References must be within the template."""
     named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
-    names = [filled("a task's name", task["name"]) for task in named]
+    names = [check_not_blank("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
         raise Invalid("a template needs at least one task, and each task a different name", field="tasks")
     for task in named:

@@ -7,11 +7,11 @@ from statistics import median
 from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import filled, whole
+from decklog.stores.checks import check_integer, check_not_blank
 from decklog.stores.results.workflow import ExpectedDuration
 
 
@@ -68,10 +68,12 @@ class Ci(Store):
         given = {
             "started_at": started_at,
             "completed_at": completed_at,
-            "duration_seconds": None if duration_seconds is None else whole("duration_seconds", duration_seconds, high=2**31 - 1),
-            "conclusion": conclusion and enum_of(CiConclusion, conclusion, "conclusion"),
+            "duration_seconds": None
+            if duration_seconds is None
+            else check_integer("duration_seconds", duration_seconds, high=2**31 - 1),
+            "conclusion": conclusion and parse_enum(CiConclusion, conclusion, "conclusion"),
         }
-        run = self._once(lambda: self._seek_by(CiRun, for_update=True, **key), lambda: self._start(key, given))
+        run = self._find_or_add(lambda: self._seek_by(CiRun, for_update=True, **key), lambda: self._start(key, given))
         return self._complete(run, given) if run.already else run
 
     def _start(self, key: dict[str, Any], given: dict[str, Any]) -> CiRun:
@@ -97,7 +99,7 @@ class Ci(Store):
         if known.duration_seconds is None and (duration := _duration(fields)) is not None:
             changes["duration_seconds"] = duration
         if not changes:
-            return known.marked_already()
+            return known.mark_already()
         key: tuple[Any, ...] = (known.workflow_name, known.branch, known.ci_run_id)
         return self._update(CiRun, key, changes, note=_note(fields))
 
@@ -135,7 +137,7 @@ class Ci(Store):
 
         For a branch without any, other branches are used (see `source`); without any run, both are null.
         """
-        whole("last", last, low=1, high=1000)
+        check_integer("last", last, low=1, high=1000)
         durations, source = self._durations(workflow_name, "branch = :branch", branch, last), "branch"
         if not durations:
             durations, source = self._durations(workflow_name, "branch <> :branch", branch, last), "other-branches"
@@ -157,9 +159,9 @@ class Ci(Store):
 
 
 def _key(workflow_name: str, branch: str, ci_run_id: int) -> dict[str, Any]:
-    filled("workflow_name", workflow_name)
-    filled("branch", branch)
-    whole("ci_run_id", ci_run_id)
+    check_not_blank("workflow_name", workflow_name)
+    check_not_blank("branch", branch)
+    check_integer("ci_run_id", ci_run_id)
     return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}
 
 

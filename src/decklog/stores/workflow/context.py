@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid, NotFound
 from decklog.db.base import Database
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import Computed, ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import group_id_of, whole
+from decklog.stores.checks import check_group_id, check_integer
 from decklog.stores.results.workflow import RankedPackage
 
 SUMMARY_CHARACTERS = 200
@@ -123,7 +123,7 @@ class ContextPackage(Record):
     key: str | None = None
 
     @classmethod
-    def forked(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
+    def compute_forked_fields(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
         return {**image, "number": next_number(db)}
 
 
@@ -163,7 +163,7 @@ class ContextConsumption(Record):
     consumed_at: datetime
 
     @classmethod
-    def forked(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
+    def compute_forked_fields(cls, image: dict[str, Any], db: Database) -> dict[str, Any]:
         row = db.one("select number from packages where id = :id", {"id": image["package_id"]})
         assert row is not None
         parts = (image["run_id"], image["group_id"], image["agent"], image["iteration"], row[0])
@@ -211,7 +211,7 @@ def path_of(text: str) -> str:
 
 def group_of(group_id: str | None) -> str | None:
     """Check a group's id; `global` and None mean the whole run."""
-    return None if group_id is None or group_id == "global" else group_id_of(group_id)
+    return None if group_id is None or group_id == "global" else check_group_id(group_id)
 
 
 MAX_OFFER = 50
@@ -227,10 +227,10 @@ class Context(Store):
     derived = ("context_turn",)
 
     def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
-        return self._only("context_turn", "one", [1])
+        return self._find_lock_row_problems("context_turn", "one", [1])
 
     def derive(self) -> None:
-        self._db.write(lambda: self._restore_only("context_turn", "one", [1]))
+        self._db.write(lambda: self._restore_lock_rows("context_turn", "one", [1]))
 
     @writes
     def save(
@@ -256,20 +256,20 @@ class Context(Store):
         """
         fields = {
             "run_id": run_id,
-            "package_type": enum_of(PackageType, package_type, "package_type"),
+            "package_type": parse_enum(PackageType, package_type, "package_type"),
             "file_path": path_of(file_path),
             "producer": _agent(producer, "producer"),
             "summary": summary_of(summary),
             "group_id": group_of(group_id),
             "scope": ContextScope.GLOBAL if group_of(group_id) is None else ContextScope.GROUP,
-            "priority": enum_of(PackagePriority, priority, "priority"),
-            "size_bytes": None if size_bytes is None else whole("size_bytes", size_bytes),
+            "priority": parse_enum(PackagePriority, priority, "priority"),
+            "size_bytes": None if size_bytes is None else check_integer("size_bytes", size_bytes),
             "key": key,
         }
         agents = None if consumers is None else sorted({_agent(agent, "consumers") for agent in consumers})
         if not agents and (supersedes is None or agents == []):
             raise Invalid("a package needs at least one consumer", field="consumers")
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(ContextPackage, run_id=run_id, key=key), lambda: self._save(fields, agents, supersedes, number)
         )
 
@@ -405,7 +405,7 @@ class Context(Store):
     def consume(self, package_id: str, agent: ContextAgentLike, *, iteration: int = 1) -> ContextConsumer:
         """Mark a package as read by one of its consumers; a repeated call reports it."""
         package, agent = self._package(package_id), _agent(agent, "agent")
-        changes = {"consumed_at": self._now(), "iteration": whole("iteration", iteration)}
+        changes = {"consumed_at": self._now(), "iteration": check_integer("iteration", iteration)}
         changed = self._try_update(
             ContextConsumer, (package.id, agent), changes, condition="consumed_at is null", run_id=package.run_id
         )
@@ -415,15 +415,15 @@ class Context(Store):
         if known is None:
             names = ", ".join(consumer.agent for consumer in self._consumers(package.id))
             raise NotFound(f"package {package.number} is not for {agent}; it is for {names}", id=package.id, agent=agent)
-        return known.marked_already()
+        return known.mark_already()
 
     @writes
     def record_consumption(
         self, run_id: str, group_id: str, agent: ConsumingAgentLike, iteration: int, package_id: str
     ) -> ContextConsumption:
         """Record that an agent used a package in one iteration of a group's work; recording it again changes nothing."""
-        agent = enum_of(ConsumingAgent, agent, "agent")
-        iteration = whole("iteration", iteration)
+        agent = parse_enum(ConsumingAgent, agent, "agent")
+        iteration = check_integer("iteration", iteration)
         group = group_of(group_id)
         if group is None or group.lower() == "global":
             raise Invalid("consumption is recorded for one group, not for the whole run", field="group_id")
@@ -431,7 +431,7 @@ class Context(Store):
         if package.run_id != run_id:
             raise Invalid(f"package {package.number} belongs to run {package.run_id}, not to {run_id}", field="package_id")
         scope_id = scope_id_of(run_id, group, agent, iteration, package.number)
-        return self._once(
+        return self._find_or_add(
             lambda: self._seek_by(ContextConsumption, scope_id=scope_id),
             lambda: self._add(
                 ContextConsumption,
@@ -463,8 +463,8 @@ class Context(Store):
 
 
 def _agent(name: str, field: str) -> ContextAgent:
-    return enum_of(ContextAgent, name.strip().lower(), field)
+    return parse_enum(ContextAgent, name.strip().lower(), field)
 
 
 def _limit(limit: int) -> int:
-    return whole("limit", limit, low=1, high=MAX_OFFER)
+    return check_integer("limit", limit, low=1, high=MAX_OFFER)

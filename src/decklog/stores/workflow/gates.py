@@ -9,7 +9,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_span, filled, moment
+from decklog.stores.checks import check_not_blank, check_span, check_time
 
 # The waiting time doubles with each failed try in a row, up to this number of times.
 MOST_DOUBLINGS = 5
@@ -70,19 +70,19 @@ class Gates(Store):
         now = self._now()
         if retry_seconds is not None:
             check_span(retry_seconds, "retry_seconds")
-        stated = None if until is None else moment("until", until)
+        stated = None if until is None else check_time("until", until)
         # Lock the stream, which may not exist yet, so that two concurrent calls do not both add a new gate.
         self._db.lock_stream(Gate.home or "")
-        known = self._seek_by(Gate, for_update=True, name=filled("name", name))
+        known = self._seek_by(Gate, for_update=True, name=check_not_blank("name", name))
         if known is None:
             self._add(Gate, note="made", name=name, state=GateState.OPEN, updated_at=now)
             known = self._seek_by(Gate, for_update=True, name=name)
             assert known is not None
         if _is_old_news(known, began_at, stated):
-            return known.marked_already()
+            return known.mark_already()
         was_closed = known.state is GateState.CLOSED
         changes = {
-            "reason": filled("reason", reason),
+            "reason": check_not_blank("reason", reason),
             "closings": known.closings + 1,
             "closed_at": known.closed_at if was_closed else now,
             "opens_at": _opening(now, stated, retry_seconds, known.closings),
@@ -111,7 +111,7 @@ class Gates(Store):
         """Let a closed gate be tried at once; an open one stays as it is."""
         known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
-            return known.marked_already()
+            return known.mark_already()
         return self._set(name, GateState.CLOSED, "may be tried at once", {"opens_at": self._now()})
 
     @writes
@@ -119,7 +119,7 @@ class Gates(Store):
         """Open a gate for everybody; one that is open stays as it is."""
         known = self._fetch_for_update(Gate, name)
         if known.state is GateState.OPEN:
-            return known.marked_already()
+            return known.mark_already()
         changes = {"reason": reason, "closings": 0, "closed_at": None, "opens_at": None}
         return self._set(name, GateState.OPEN, f"opened: {reason}" if reason else "opened", changes)
 

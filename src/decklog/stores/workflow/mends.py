@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.where import Where
-from decklog.records.fork_rules import left_out
+from decklog.records.fork_rules import not_copied
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
@@ -77,7 +77,7 @@ class Mend(Record):
     """
 
     table = "mends"
-    fork = left_out("One piece of feedback in one repository has one fix, and it goes on in the run where it began.")
+    fork = not_copied("One piece of feedback in one repository has one fix, and it goes on in the run where it began.")
 
     id: str
     run_id: str
@@ -138,7 +138,7 @@ class Mends(Store):
                 updated_at=now,
             )
 
-        return within_lease(self._db, lambda: self._once(lambda: self._open_of(feedback_id, repo), add))
+        return within_lease(self._db, lambda: self._find_or_add(lambda: self._open_of(feedback_id, repo), add))
 
     def _open_of(self, feedback_id: str, repo: str) -> Mend | None:
         where = Where(Mend, feedback_id=feedback_id, repo=repo)

@@ -7,13 +7,13 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal, Protocol, TypeVar
 
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 
 
 class Grants(Protocol):
@@ -137,8 +137,8 @@ class Reviews(Store):
         """
         bound = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
         for name, value in bound.items():
-            filled(name, value)
-        chosen = enum_of(ReviewVerdict, verdict, "verdict")
+            check_not_blank(name, value)
+        chosen = parse_enum(ReviewVerdict, verdict, "verdict")
         whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
         details = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}
         given: dict[str, Any] = {**bound, **whose, **details, "verdict": chosen}

@@ -5,12 +5,12 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
 
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import filled
+from decklog.stores.checks import check_not_blank
 
 
 class CheckOutcome(StrEnum):
@@ -81,8 +81,8 @@ class Verdicts(Store):
         """
         bound = {"name": name, "tree": tree, "definition": definition, "environment": environment}
         for field_name, value in bound.items():
-            filled(field_name, value)
-        chosen = enum_of(CheckOutcome, outcome, "outcome")
+            check_not_blank(field_name, value)
+        chosen = parse_enum(CheckOutcome, outcome, "outcome")
         whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
         details = {"outcome": chosen, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}
         given: dict[str, Any] = {**bound, **whose, **details}

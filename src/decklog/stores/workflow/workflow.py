@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Literal, Protocol
 
 from decklog.core.errors import Conflict, Invalid, NotFound
-from decklog.db.where import Where, enum_of
+from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
@@ -72,7 +72,7 @@ class Workflow(Store):
         records = records_of(given)
         digest, present = digest_of(given), self._version()
         if present is not None and present.digest == digest:
-            return present.marked_already()
+            return present.mark_already()
         version = self._add_version(str(given.get("name", "unnamed")), digest, records, by)
         # Remove records that refer to others first, and add them last.
         for part in reversed(PARTS):
@@ -192,7 +192,7 @@ class Workflow(Store):
             status=status.strip().upper(),
             group_id=group_id,
             groups=facts or [],
-            testing_mode=enum_of(TestingMode, testing_mode, "testing_mode"),
+            testing_mode=parse_enum(TestingMode, testing_mode, "testing_mode"),
             blocked_agent=blocked_agent,
             iteration=iteration,
             unavailable=frozenset(unavailable or ()),
@@ -239,7 +239,7 @@ class Workflow(Store):
     @reads
     def draw(self, *, format: WorkflowDrawingLike = WorkflowDrawing.MERMAID, notes: dict[str, str] | None = None) -> str:
         """Draw the workflow as Mermaid text or as an SVG picture, with `notes` of a few signs beneath its agents."""
-        kind = enum_of(WorkflowDrawing, format, "format")
+        kind = parse_enum(WorkflowDrawing, format, "format")
         definition = self._definition()
         return drawing.svg(definition, notes or {}) if kind is WorkflowDrawing.SVG else drawing.mermaid(definition)
 

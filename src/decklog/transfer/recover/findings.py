@@ -7,7 +7,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from decklog.db.packing import unpacked
+from decklog.db.packing import decompress_bytes
 from decklog.db.sqlite.scratch import Scratch
 from decklog.journal.rows import COLUMNS, STREAM_SIZE
 from decklog.transfer.recover.pages import UNREADABLE, Cell, DatabasePage, Pages, types_at, values_of
@@ -96,7 +96,7 @@ class RecoveredRows:
             digest, size, stored = values_of(cell.payload)
         except UNREADABLE:
             return
-        if isinstance(stored, bytes) and sha256(content := unpacked(stored, size)).hexdigest() == digest:
+        if isinstance(stored, bytes) and sha256(content := decompress_bytes(stored, size)).hexdigest() == digest:
             pages.claim(cell)
             self._db.execute("insert or ignore into blobs values (?, ?)", (digest, content))
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from decklog.core import display
 from decklog.core.display import counted, dollars, took
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.results.money import BudgetUsage, SpendRow
 from decklog.stores.runs.run import Run
@@ -135,9 +135,9 @@ class RunPage:
     def __init__(self, log: Decklog, run: Run) -> None:
         self._log = log
         self._run = run
-        self._tasks = [*every_page(log.tasks.find, run.id)]
-        self._criteria = [*every_page(log.criteria.find, run.id)]
-        self._approvals = [*every_page(log.approvals.find, run.id, oldest_first=True)]
+        self._tasks = [*find_all(log.tasks.find, run.id)]
+        self._criteria = [*find_all(log.criteria.find, run.id)]
+        self._approvals = [*find_all(log.approvals.find, run.id, oldest_first=True)]
         self._spent = log.ledger.summary(run.id)
         self._budgets = log.budgets.burn(scope="run", scope_id=run.id)
 
@@ -185,7 +185,7 @@ class RunPage:
 
     def _waiting(self) -> Iterator[str]:
         """Name what a person has to say something to, as `decklog now` does."""
-        for item in every_page(self._log.overview.waiting):
+        for item in find_all(self._log.overview.waiting):
             if item.run_id == self._run.id and item.is_decision:
                 yield f"{flat(item.what)}{f' ({item.by})' if item.by else ''}"
 

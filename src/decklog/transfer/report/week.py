@@ -10,7 +10,7 @@ from decklog.core.clock import to_text
 from decklog.core.display import counted, dollars, sparkline
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.money.ledger import SpendByLike
 from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.money import SpendRow, SpendSummary
@@ -128,7 +128,7 @@ class _Reader:
 
     def _runs(self) -> list[RunWeek]:
         spent = {row["key"] or "": row["cost_microdollars"] for row in self._spent("run")["rows"]}
-        runs = [*every_page(self._log.runs.find, until=self._end)]
+        runs = [*find_all(self._log.runs.find, until=self._end)]
         found = [self._run(run, spent.get(run.id, 0)) for run in runs if self._is_of_the_week(run, spent)]
         return [run for run in found if run is not None]
 
@@ -137,7 +137,7 @@ class _Reader:
         return run.id in spent or run.status not in _OVER or self._is_within(run.ended_at) or self._is_within(run.started_at)
 
     def _run(self, run: Run, spent: int) -> RunWeek | None:
-        tasks = [*every_page(self._log.tasks.find, run.id)]
+        tasks = [*find_all(self._log.tasks.find, run.id)]
         done = [task for task in tasks if task.state == "done" and self._is_within(task.updated_at)]
         blocked = [task for task in tasks if task.state == "blocked" and run.status not in _OVER]
         self._blocked += [
@@ -159,18 +159,18 @@ class _Reader:
 
     def _waiting(self) -> list[WaitingItem]:
         """Return what `decklog now` shows to a person, but for what came up after the week."""
-        found = every_page(self._log.overview.waiting)
+        found = find_all(self._log.overview.waiting)
         return [item for item in found if item.is_decision and item.since < self._end]
 
     def _decided(self) -> list[dict[str, Any]]:
-        found = every_page(self._log.approvals.find)
+        found = find_all(self._log.approvals.find)
         names = ("id", "run_id", "question", "asked_by", "state", "decided_by", "decided_at", "asked_at", "rationale")
         decided = (one for one in found if one.decided_by and self._is_within(one.decided_at))
         return [{name: getattr(one, name) for name in names} for one in decided]
 
     def _lessons(self) -> list[str]:
         since, until = self._start, self._end - timedelta(microseconds=1)
-        return [one.body for one in every_page(self._log.memory.find, since=since, until=until)]
+        return [one.body for one in find_all(self._log.memory.find, since=since, until=until)]
 
     def _is_within(self, moment: datetime | None) -> bool:
         return moment is not None and self._start <= moment < self._end

@@ -106,7 +106,7 @@ def _change(request: SiteRequest, task_id: str) -> None:
         raise Invalid("give a reason: the agent that works on it reads it", field="reason")
     # Anybody may change a task. Where an owner is registered, a signature shows who did.
     with signed(request), request.log.transaction():
-        request.log.proofs.under(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
+        request.log.proofs.run_signed(f"tasks.{verb}", {"task_id": task_id, "reason": reason}, act)
 
 
 def _act(request: SiteRequest, task_id: str, verb: str, reason: str) -> Callable[[], object]:

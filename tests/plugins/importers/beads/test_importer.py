@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.importing.report import Outcome, Report
-from decklog.journal.entry import COLUMNS_KEPT, ROW_KEPT
+from decklog.journal.entry import IMPORTED_COLUMNS, IMPORTED_ROW
 from decklog.plugins.importers.beads import BeadsImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
@@ -51,7 +51,7 @@ def test_every_field_of_an_issue_is_in_the_log(log: Decklog, file: Path) -> None
     taken = {"id", "title", "description", "status", "priority", "labels", "acceptance_criteria", "close_reason", "assignee"}
     taken |= {"_type", "created_at", "updated_at", "comments", "dependency_count", "dependent_count", "comment_count"}
     assert {**shown, "from_the_future": {"kept": True}} == {n: v for n, v in EVERY_FIELD.items() if n not in taken}
-    kept = [entry.payload for entry in log.journal.find("beads", subtype=COLUMNS_KEPT, limit=200)]
+    kept = [entry.payload for entry in log.journal.find("beads", subtype=IMPORTED_COLUMNS, limit=200)]
     assert [one["columns"] for one in kept if one["id"] == "bd-full"] == [{"from_the_future": {"kept": True}}]
     assert [(one.author, one.body) for one in log.tasks.comments("bd-full")] == [
         ("ana", "Number seven"),
@@ -92,7 +92,7 @@ def test_links_hold_back_what_they_held_back_there(log: Decklog, file: Path) -> 
 def test_links_that_cannot_be_made_are_kept_and_told(log: Decklog, file: Path) -> None:
     report = _taker(file)(log)
 
-    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("beads", subtype=ROW_KEPT, limit=200)}
+    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("beads", subtype=IMPORTED_ROW, limit=200)}
     assert kept["bd-c1/external:x:y/blocks"] == "external:x:y is not in the source"
     assert kept["bd-c2/bd-c2/blocks"] == "it links bd-c2 with itself"
     assert kept["bd-p/bd-c1/parent-child"] == "bd-p is a part of bd-1 already"

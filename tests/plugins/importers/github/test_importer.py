@@ -8,7 +8,7 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import Unavailable
 from decklog.importing.report import Outcome
-from decklog.journal.entry import ROW_KEPT
+from decklog.journal.entry import IMPORTED_ROW
 from decklog.plugins.importers.github import GithubImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
@@ -52,7 +52,7 @@ def test_what_an_issue_says_that_it_waits_for_holds_it_back(log: Decklog, file: 
     # One of them is done, and what was given up is not.
     assert log.tasks.get("acme/parser#1").open_dependencies == 1
     assert log.tasks.dependencies("acme/parser#7", kind="parent") == ["acme/parser#1"]
-    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("github", subtype=ROW_KEPT, limit=99)}
+    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("github", subtype=IMPORTED_ROW, limit=99)}
     assert kept["acme/parser#1/acme/parser#4"] == "acme/parser#4 is not in the source"
     assert "in a circle" in kept["acme/parser#6/acme/parser#5"]
     assert kept["acme/parser#8"] == "it is a pull request"

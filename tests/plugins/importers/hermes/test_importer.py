@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.importing.report import Outcome
-from decklog.journal.entry import ROW_KEPT
+from decklog.journal.entry import IMPORTED_ROW
 from decklog.plugins.importers.hermes import STATES, HermesImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
@@ -68,7 +68,7 @@ def test_a_child_waits_for_its_parents(log: Decklog, home: Path) -> None:
 
     assert log.tasks.dependencies("t_00000001") == ["t_a0000001", "t_a0000007"]
     assert log.tasks.get("t_00000001").open_dependencies == 1
-    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("hermes", subtype=ROW_KEPT, limit=99)}
+    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("hermes", subtype=IMPORTED_ROW, limit=99)}
     assert "in a circle" in kept["t_a0000001/t_00000001"]
     assert kept["t_a0000003/t_gone"] == "default/t_gone is not in the source"
 

@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.importing.report import Outcome
-from decklog.journal.entry import ROW_KEPT
+from decklog.journal.entry import IMPORTED_ROW
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
@@ -65,7 +65,7 @@ def test_dependencies_are_read_in_their_three_spellings(log: Decklog, file: Path
     assert log.tasks.dependencies("taskmaster-2.3") == ["taskmaster-11", "taskmaster-2.1"]
     assert log.tasks.dependencies("taskmaster-2.2", kind="parent") == ["taskmaster-2"]
     assert log.tasks.get("taskmaster-2.2").open_dependencies == 1
-    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("taskmaster", subtype=ROW_KEPT, limit=99)}
+    kept = {entry.payload["id"]: entry.payload["why"] for entry in log.journal.find("taskmaster", subtype=IMPORTED_ROW, limit=99)}
     assert kept["master/5/99"] == "master/99 is not in the source"
     assert kept["master/5/5"] == "it links master/5 with itself"
     assert kept["master/7/6"] == "master/6 and master/7 would wait for each other in a circle"

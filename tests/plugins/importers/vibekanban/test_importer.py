@@ -6,7 +6,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.importing.report import Outcome
-from decklog.journal.entry import ROW_KEPT
+from decklog.journal.entry import IMPORTED_ROW
 from decklog.plugins.importers.vibekanban import VibeKanbanImport
 from tests.conftest import on_both
 from tests.plugins.importers import claims
@@ -65,7 +65,7 @@ def test_what_agents_did_is_in_the_journal_with_their_own_sessions(log: Decklog,
 def test_what_leads_nowhere_is_kept(log: Decklog, file: Path) -> None:
     _taker(file)(log)
 
-    kept = {entry.payload["why"] for entry in log.journal.find(subtype=ROW_KEPT, limit=99)}
+    kept = {entry.payload["why"] for entry in log.journal.find(subtype=IMPORTED_ROW, limit=99)}
     assert kept == {"the attempt that it came of is not in the source", "what it belongs to is not in the source"}
 
 

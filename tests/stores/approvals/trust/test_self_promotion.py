@@ -18,7 +18,7 @@ import pytest
 
 from decklog import Approval, Budget, Decklog, DecklogError, ManualClock, Price, TrustContract, TrustProposal
 from decklog.journal import chain
-from decklog.journal.attribution import OwnerAct, proving
+from decklog.journal.attribution import OwnerAct, owner_act
 from decklog.journal.rows import COLUMNS
 from decklog.stores.approvals.trust.proofs import Proof
 from decklog.stores.approvals.trust.signatures import Signer, public_key_of, signer_of_file
@@ -92,11 +92,11 @@ def _forged(agent: Agent, log: Decklog, act: Callable[[], object], *, signature:
     done = OwnerAct(os.urandom(16).hex())
 
     def attempt() -> None:
-        token = proving.set(done)
+        token = owner_act.set(done)
         try:
             act()
         finally:
-            proving.reset(token)
+            owner_act.reset(token)
         statement = {
             "purpose": "decklog-proof-1",
             "log": contract.id,
@@ -148,11 +148,11 @@ def _set_contract(log: Decklog, terms: dict[str, object]) -> TrustContract:
 def _reused(log: Decklog, act: Callable[[], object]) -> None:
     """Write under a proof that the owner gave for something else."""
     done = OwnerAct(log.proofs.find(operation="approvals.decide")[0].nonce)
-    token = proving.set(done)
+    token = owner_act.set(done)
     try:
         log.db.write(act)
     finally:
-        proving.reset(token)
+        owner_act.reset(token)
 
 
 def _repeated(log: Decklog) -> None:
@@ -161,13 +161,13 @@ def _repeated(log: Decklog) -> None:
     images = [entry for entry in log.journal.find("@ledger", limit=100) if f"proof:{first.nonce}" in (entry.refs or [])]
     image = images[0].payload
     assert isinstance(image, dict)
-    token = proving.set(OwnerAct(first.nonce))
+    token = owner_act.set(OwnerAct(first.nonce))
     sql = "update budgets set ceiling = :ceiling, set_at = :set_at, proof = :proof where id = :id returning *"
     same = {name: image[name] for name in ("ceiling", "set_at", "proof")}
     try:
         log.db.write(lambda: log.budgets._change_all(Budget, sql, id=image["id"], **same))
     finally:
-        proving.reset(token)
+        owner_act.reset(token)
 
 
 def _swap_key(agent: Agent, log: Decklog) -> None:

@@ -21,7 +21,7 @@ from decklog.plugins.adapters.otel import conventions as names
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.otlp import OtelSpan, nanoseconds_of
 from decklog.plugins.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 Sink = Callable[[Sequence[OtelSpan]], None]
@@ -459,7 +459,7 @@ class OtlpExport:
             if run.id in found:
                 continue
             found[run.id] = run
-            below = every_page(self._log.runs.find, parent_run_id=run.id, oldest_first=True)
+            below = find_all(self._log.runs.find, parent_run_id=run.id, oldest_first=True)
             waiting += [child for child in below if child.parent_seq is None]
         return list(found.values())
 

@@ -3,11 +3,11 @@
 from typing import Any
 
 from decklog.importing.exports import Export, columns_of, each, number_of, text_of
-from decklog.journal.entry import BOOKKEEPING, EntryKind
+from decklog.journal.entry import IMPORT_SUBTYPES, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.importer import SCHEMA
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, pattern_row, session_row, stamp, strategy_row
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.memory.patterns import ErrorPattern
 from decklog.stores.memory.strategies import Strategy
 from decklog.stores.runs.run import ENDED, RunStatus
@@ -47,7 +47,7 @@ class BazingaExport(Export):
 
     def _write(self) -> dict[str, Any]:
         self._begin()
-        for run in reversed(list(every_page(self.log.runs.find))):
+        for run in reversed(list(find_all(self.log.runs.find))):
             self._session(run)
             self._groups(run.id)
             self._logs(run.id)
@@ -72,13 +72,13 @@ class BazingaExport(Export):
             self.report.leave_out(f"that sessions are {run.status.value}: they are {row['status']} there")
 
     def _groups(self, run_id: str) -> None:
-        for group in every_page(self.log.groups.find, run_id):
+        for group in find_all(self.log.groups.find, run_id):
             row = group_row(group, text_of)
             self.write("task_groups", f"task_groups {run_id}/{group.group_id}", row)
 
     def _logs(self, run_id: str) -> None:
-        for entry in every_page(self.log.journal.find, run_id, oldest_first=True):
-            if entry.kind in _KINDS and entry.subtype not in BOOKKEEPING:
+        for entry in find_all(self.log.journal.find, run_id, oldest_first=True):
+            if entry.kind in _KINDS and entry.subtype not in IMPORT_SUBTYPES:
                 self._log_row(entry)
 
     def _log_row(self, entry: Any) -> None:
@@ -100,7 +100,7 @@ class BazingaExport(Export):
 
     def _states(self, run_id: str) -> None:
         """Write the newest version of each state: the newest schema has room for one."""
-        for state in every_page(self.log.states.find, run_id):
+        for state in find_all(self.log.states.find, run_id):
             found = self.log.states.get(run_id, state.name, group_id=state.group_id)
             row = {"session_id": run_id, **columns_of(state, "group_id state_type=name")}
             row |= {"timestamp": stamp(found.saved_at), "state_data": text_of(found.document) or "null"}
@@ -108,11 +108,11 @@ class BazingaExport(Export):
             self.report.leave_out("older versions of state_snapshots", state.version - 1)
 
     def _figures(self, run_id: str) -> None:
-        for charge in reversed(list(every_page(self.log.ledger.find, run_id=run_id))):
+        for charge in reversed(list(find_all(self.log.ledger.find, run_id=run_id))):
             row = columns_of(charge, "session_id=run_id timestamp=occurred_at agent_id tokens_estimated=tokens", stamp)
             row["agent_type"] = charge.agent or "unknown"
             self._number_row("token_usage", row, number_of(charge.key, SYSTEM, "token_usage"))
-        for output in reversed(list(every_page(self.log.outputs.find, run_id))):
+        for output in reversed(list(find_all(self.log.outputs.find, run_id))):
             names = "session_id=run_id timestamp=saved_at skill_name=skill agent_type=agent group_id iteration"
             row = columns_of(output, names, stamp)
             row["output_data"] = text_of(self.log.outputs.get(output.id).document) or "null"
@@ -129,13 +129,13 @@ class BazingaExport(Export):
             self.write("development_plans", f"plan {run_id}", row)
 
     def _criteria(self, run_id: str) -> None:
-        for found in every_page(self.log.criteria.find, run_id):
+        for found in find_all(self.log.criteria.find, run_id):
             row = criterion_row(found)
             self.write("success_criteria", f"criterion {run_id} {found.criterion}", row)
 
     def _context(self, run_id: str) -> None:
         numbers = {}
-        for package in reversed(list(every_page(self.log.context.find, run_id, include_superseded=True))):
+        for package in reversed(list(find_all(self.log.context.find, run_id, include_superseded=True))):
             numbers[package.id] = package.number
             row = columns_of(package, f"{_PACKAGE} scope created_at", stamp)
             row["supersedes_id"] = numbers.get(package.supersedes_id or "")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from decklog.core.errors import Conflict, Damaged, NotADatabase
 from decklog.db.sqlite.foreign import ForeignFile, put_in_place
-from decklog.journal.rows import STREAM_SIZE, number_of
+from decklog.journal.rows import STREAM_SIZE, find_stream_number
 from decklog.log import Decklog
 from decklog.plugins.importers.bazinga.export import BazingaExport
 from decklog.plugins.importers.bazinga.importer import TABLES
@@ -229,7 +229,7 @@ class MirrorExport(BazingaExport):
             return
         stream = entry.stream
         if stream not in self._numbers:
-            self._numbers[stream] = number_of(self.log.db, stream) or 0
+            self._numbers[stream] = find_stream_number(self.log.db, stream) or 0
         if self.insert("orchestration_logs", {**row, "id": number}):
             position = self._numbers[stream] * STREAM_SIZE + entry.seq
             self.db.execute(f"insert into {ENTRIES} values (?, ?)", (number, position))

@@ -23,7 +23,7 @@ from decklog.importing.exports import (
 )
 from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry
-from decklog.journal.rows import SELECT, load
+from decklog.journal.rows import SELECT, load_entry
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.importer import (
     CALL,
@@ -43,7 +43,7 @@ from decklog.plugins.importers.gaia.importer import (
     title_of,
 )
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, SOURCE, binding_text, em_text
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.feedback import Feedback
 from decklog.stores.approvals.inbox import Message
 from decklog.stores.approvals.self_edits import SelfEdit
@@ -163,7 +163,7 @@ class GaiaExport:
     def audit(self, out: Export) -> None:
         """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
         for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
-            entry = load(self.log.db, found)
+            entry = load_entry(self.log.db, found)
             row = out.kept.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
             out.insert_numbered("audit", row, number_of(entry.key, SYSTEM, "audit"))
         for effect in each(self.log, Effect, "intended_at, id"):
@@ -296,7 +296,7 @@ class GaiaExport:
 
     def _marks(self) -> dict[str, int | None]:
         """Find the number of each line that became a self-edit, by the entry after its mark."""
-        found: Iterator[Any] = every_page(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
+        found: Iterator[Any] = find_all(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
     def _after(self, mark: Entry) -> str | None:

@@ -352,7 +352,7 @@ class GaiaImport(Import):
         """Bring what changed there. How often it was recalled here is not known there, so the greater number counts."""
         if lesson.last_seen_at == lesson.created_at:
             fields["last_seen_at"] = fields["created_at"]
-        body, _ = self.log.db.values.text("body", fields["body"])
+        body, _ = self.log.db.values.bind_text("body", fields["body"])
         fields["fingerprint"] = similarity.fingerprint(body)
         self.log.db.values.mark_clean(fields["fingerprint"])
         outcomes = {self.writer.merge(lesson, fields)}

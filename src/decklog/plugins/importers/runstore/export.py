@@ -10,7 +10,7 @@ from decklog.importing.row import EPOCH
 from decklog.journal.entry import Entry, EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.runstore.importer import SCHEMA, TABLES, WAS_RUNNING
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
@@ -138,7 +138,7 @@ class RunStoreExport(Export):
     def _journal(self, run_id: str, there: str) -> None:
         """Write a run's events, and the attempts at its tasks from the same entries."""
         trail = AttemptTrail()
-        for entry in every_page(self.log.journal.find, run_id, oldest_first=True):
+        for entry in find_all(self.log.journal.find, run_id, oldest_first=True):
             ended = trail.follow(entry)
             if ended is not None:
                 write_attempt(self, *ended, there)
@@ -155,7 +155,7 @@ class RunStoreExport(Export):
                 self.report.leave_out(f"entries.{name}")
 
     def _artifacts(self, run_id: str, there: str) -> None:
-        for artifact in every_page(self.log.artifacts.find, run_id=run_id, oldest_first=True):
+        for artifact in find_all(self.log.artifacts.find, run_id=run_id, oldest_first=True):
             columns, placed = "id role kind path created_at metadata_json=metadata", ("run_id", "number", "media_type")
             defaults = {"created_at": EPOCH, "metadata_json": "{}"}
             self.write_record("artifacts", artifact, columns, defaults=defaults, placed=placed, run_id=there)
@@ -173,7 +173,7 @@ class RunStoreExport(Export):
             self.write_record("checkpoints", found, "id status created_at", defaults=defaults, placed=placed, **more)
 
     def _approvals(self, run_id: str, there: str) -> None:
-        for approval in every_page(self.log.approvals.find, run_id=run_id, oldest_first=True):
+        for approval in find_all(self.log.approvals.find, run_id=run_id, oldest_first=True):
             if approval.verdict is None:
                 # There an approval is a verdict: its program would take the newest question for an answer.
                 self.report.leave_out("approvals without a verdict")

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Self, TypeVar, cast
 from decklog.core.clock import Clock, from_text
 from decklog.core.errors import Conflict, Damaged, DecklogError, Denied, NotADatabase, NotFound
 from decklog.journal.entry import Entry
-from decklog.journal.rows import number_of
+from decklog.journal.rows import find_stream_number
 from decklog.log import Decklog
 from decklog.plugins.bazinga_project import is_old_database, log_of, root_of
 from decklog.plugins.importers.bazinga.mirror import Mirror
@@ -80,7 +80,7 @@ class BazingaBase:
 
     def is_session(self, session_id: str) -> bool:
         """Return whether there is such a session."""
-        return self.log.db.read(lambda: number_of(self.log.db, session_id)) is not None
+        return self.log.db.read(lambda: find_stream_number(self.log.db, session_id)) is not None
 
     def follow(self) -> bool:
         """Bring the file for readers up to date; say whether it is. What prevents it is noted, and the next call tries again."""

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Any
 
 from decklog.importing.exports import columns_of
-from decklog.journal.entry import BOOKKEEPING, IMPORT_KEY, Confidence, Entry, EntryKind, ReasoningPhase
+from decklog.journal.entry import IMPORT_KEY_PREFIX, IMPORT_SUBTYPES, Confidence, Entry, EntryKind, ReasoningPhase
 from decklog.plugins.importers.bazinga.rows import stamp
 from decklog.plugins.legacy.bazinga.base import (
     MANDATORY_PHASES,
@@ -24,7 +24,7 @@ from decklog.plugins.legacy.bazinga.base import (
     reports,
     validate_scope_global_or_group,
 )
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.money.ledger import SpendBy
 from decklog.stores.money.records import TOKENS
 
@@ -169,7 +169,7 @@ class BazingaLogs(BazingaBase):
     ) -> list[dict[str, Any]]:
         """List the outputs of a skill, or of all of them, newest first."""
         wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
-        found = every_page(self.log.outputs.find, session_id, **wanted)
+        found = find_all(self.log.outputs.find, session_id, **wanted)
         names = "iteration agent_type=agent group_id timestamp=saved_at output_data=document"
         names = f"skill_name=skill {names}" if skill_name is None else names
         return [columns_of(output, names, stamp) for output in found]
@@ -288,7 +288,7 @@ class BazingaLogs(BazingaBase):
         """Read reasoning entries, page by page where there are more than one page holds."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
-        return list(islice(every_page(self.log.journal.find, session_id, kind=EntryKind.REASONING, **filters), limit))
+        return list(islice(find_all(self.log.journal.find, session_id, kind=EntryKind.REASONING, **filters), limit))
 
 
 def charge(
@@ -332,7 +332,7 @@ def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int,
     while wanted is None or len(found) < wanted:
         size = MOST_ROWS if wanted is None else min(MOST_ROWS, 2 * (wanted - len(found)) + 20)
         page = db.log.journal.find(session_id, limit=size, after=after, **filters)
-        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in BOOKKEEPING]
+        found += [entry for entry in page if entry.kind in kinds and entry.subtype not in IMPORT_SUBTYPES]
         after = page.next
         if after is None:
             break
@@ -355,7 +355,7 @@ def log_row(db: BazingaBase, entry: Entry) -> dict[str, Any]:
         "group_id": entry.group_id,
         "event_subtype": entry.subtype,
         "event_payload": json_text(entry.payload),
-        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY) else entry.key,
+        "idempotency_key": None if (entry.key or "").startswith(IMPORT_KEY_PREFIX) else entry.key,
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from decklog.core.errors import DecklogError, NotFound
 from decklog.importing.exports import columns_of
-from decklog.journal.rows import number_of
+from decklog.journal.rows import find_stream_number
 from decklog.plugins.importers.bazinga.rows import criterion_row, group_row, session_row, stamp
 from decklog.plugins.legacy.bazinga.base import (
     STATE_TYPES,
@@ -29,7 +29,7 @@ from decklog.plugins.legacy.bazinga.base import (
     validate_task_group_id,
 )
 from decklog.plugins.legacy.bazinga.logs import KINDS, BazingaLogs, log_row, newest
-from decklog.records.record import every_page
+from decklog.records.record import find_all
 from decklog.stores.artifacts.states import InvestigationStatus
 from decklog.stores.intake import Intake
 from decklog.stores.runs.run import ENDED, RunMode, RunStatus
@@ -86,7 +86,7 @@ class BazingaSessions(BazingaLogs):
     @answers
     def list_sessions(self, limit: int = 10) -> list[dict[str, Any]]:
         """List sessions, newest first; a negative limit means all of them."""
-        found = islice(every_page(self.log.runs.find), None if limit < 0 else limit)
+        found = islice(find_all(self.log.runs.find), None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
     # States, of which every version is kept
@@ -251,7 +251,7 @@ class BazingaSessions(BazingaLogs):
         )
 
     def _all(self, session_id: str) -> list[Criterion]:
-        return list(every_page(self.log.criteria.find, session_id))
+        return list(find_all(self.log.criteria.find, session_id))
 
     @answers
     def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
@@ -307,7 +307,7 @@ class BazingaSessions(BazingaLogs):
         plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
         return {
             # A session has one plan, so the session's own number names it where readers have none.
-            "id": self.id_where("development_plans", number_of(self.log.db, session_id), session_id=session_id),
+            "id": self.id_where("development_plans", find_stream_number(self.log.db, session_id), session_id=session_id),
             **columns_of(plan, "session_id=run_id original_prompt plan_text"),
             "phases": [phase_row(phase) for phase in phases],
             **columns_of(plan, "current_phase total_phases created_at updated_at metadata", stamp),
@@ -371,7 +371,7 @@ _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
 def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
     """Read all groups of a session, of one status or of all."""
     wanted: Any = status
-    return list(every_page(db.log.groups.find, session_id, status=wanted))
+    return list(find_all(db.log.groups.find, session_id, status=wanted))
 
 
 def _fields(arguments: dict[str, Any]) -> dict[str, Any]:

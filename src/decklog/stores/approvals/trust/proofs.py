@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from decklog.core.clock import to_text
 from decklog.core.errors import Unavailable, Unproven
 from decklog.db.where import Where
-from decklog.journal.attribution import OwnerAct, change_digest, proving
-from decklog.journal.findings import object_of
+from decklog.journal.attribution import OwnerAct, change_digest, owner_act
+from decklog.journal.findings import parse_object
 from decklog.records.operations import reads
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
@@ -70,18 +70,18 @@ class Proofs(Store):
 
     # Signing
 
-    def under(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
+    def run_signed(self, operation: str, arguments: Mapping[str, Any], act: Callable[[], T]) -> T:
         """Run an owner-only action. If an owner is registered, sign its changes in the same transaction."""
         contract = self._contracts.present(for_update=True)
         if contract is None:
             return act()
         sign = signer_for(contract, operation)
         done = OwnerAct(os.urandom(16).hex())
-        token = proving.set(done)
+        token = owner_act.set(done)
         try:
             result = act()
         finally:
-            proving.reset(token)
+            owner_act.reset(token)
         if done.changes:
             self._sign(contract, operation, arguments, done, sign)
         return result
@@ -131,11 +131,11 @@ class Proofs(Store):
         """Whether an owner is registered, so that only signed decisions count."""
         return self._contracts.present() is not None
 
-    def counts(self, record_class: type[Record], record_id: str) -> bool:
+    def is_decision_valid(self, record_class: type[Record], record_id: str) -> bool:
         """Return whether a decision counts: the owner signed it, or no owner is registered. All owner-only decisions use this."""
-        return not self.is_needed or self.covers(record_class, record_id)
+        return not self.is_needed or self.has_valid_signature(record_class, record_id)
 
-    def covers(self, record_class: type[Record], record_id: str) -> bool:
+    def has_valid_signature(self, record_class: type[Record], record_id: str) -> bool:
         """Return whether the newest decision on a record has a valid signature."""
         sql = "select stream, seq, refs, payload from entries where record_table = :table and record_id = :id order by seq"
         entries = self._db.rows(sql, {"table": record_class.table, "id": record_id})[1]
@@ -149,12 +149,12 @@ class Proofs(Store):
             before = after
         return is_proven
 
-    def checked(self, record: P) -> P:
+    def without_invalid_proof(self, record: P) -> P:
         """Return a record for display: without its `proof` if that is invalid, or can't be checked here."""
         if record.proof is None:
             return record
         try:
-            holds = self.covers(type(record), record.id)
+            holds = self.has_valid_signature(type(record), record.id)
         except Unavailable:
             holds = False
         return record if holds else replace(record, proof=None)
@@ -229,7 +229,7 @@ class _Check:
         if row is None:
             return []
         image = json.loads(row[1])
-        content = object_of(image["statement"]) or {}
+        content = parse_object(image["statement"]) or {}
         key = self._replay.key_at(content.get("revision"), row[0])
         if key is None or not is_signed(image["statement"], image["signature"], key):
             return []

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, Refused
-from decklog.db.where import Where, enum_of, placed
+from decklog.db.where import Where, parse_enum, placed
 from decklog.journal.entry import EntryKind
 from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Page
@@ -25,7 +25,7 @@ from decklog.stores.approvals.trust.records import (
 )
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import filled, whole
+from decklog.stores.checks import check_integer, check_not_blank
 from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -182,7 +182,7 @@ class Trust(Store):
         fields: dict[str, Any] = {
             "id": self._ids.new("log"),
             "handle": records.handle_of(asked["handle"]),
-            "channel": filled("channel", asked["channel"]).strip(),
+            "channel": check_not_blank("channel", asked["channel"]).strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "phrase": asked["phrase"],
             "persona_name": persona_name,
@@ -240,9 +240,9 @@ class Trust(Store):
         promote goes up one tier; hand-over takes handle, channel and public_key; auto-merge fix_classes; dev-mode is_on;
         reviewers their handles. Nothing changes until the signature is there.
         """
-        change = enum_of(SignedChange, change, "change")
-        filled("reason", reason)
-        whole("expires_in_seconds", expires_in_seconds, low=1, high=24 * 3600)
+        change = parse_enum(SignedChange, change, "change")
+        check_not_blank("reason", reason)
+        check_integer("expires_in_seconds", expires_in_seconds, low=1, high=24 * 3600)
         given = {
             "to_tier": to_tier,
             "handle": handle,
@@ -259,7 +259,7 @@ class Trust(Store):
         contract, now = self._bound(), self._now()
         terms = self._without_secrets(records.terms_of(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
-        stored_reason, _ = self._db.values.text("reason", reason)
+        stored_reason, _ = self._db.values.bind_text("reason", reason)
         text = to_json(records.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
         # Texts of others are redacted already. The rest is random, and the text must be stored as it is signed.
         for made in (nonce, text):
@@ -284,7 +284,7 @@ class Trust(Store):
         def redacted(name: str, term: Any) -> Any:
             if isinstance(term, list):
                 return [redacted(name, one) for one in term]
-            return values.text(name, term)[0] if isinstance(term, str) else term
+            return values.bind_text(name, term)[0] if isinstance(term, str) else term
 
         return {name: redacted(name, term) for name, term in terms.items()}
 
@@ -378,7 +378,7 @@ class Trust(Store):
         """Switch dev mode off at once, without a signature."""
         contract = self._bound()
         if not contract.is_dev_mode:
-            return contract.marked_already()
+            return contract.mark_already()
         changed = self._set(contract, {"is_dev_mode": False}, f"dev mode off: {reason}")
         self._remember(changed, ChangeKind.DEV_MODE, contract.tier, reason, by=by, details={"is_dev_mode": False})
         return changed

@@ -65,7 +65,7 @@ class KeptModel:
 
     def __init__(self, place: str) -> None:
         self.place = place
-        self._lock = forks.lock()
+        self._lock = forks.create_lock()
         self._encoder: MiniLM | None = None
 
     def embed(self, texts: list[str]) -> list[list[float]]:
