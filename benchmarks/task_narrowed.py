@@ -20,7 +20,7 @@ from tests.postgres import get_server
 from benchmarks.figures import Figure
 from decklog import Decklog
 from decklog.core.clock import to_text
-from decklog.stores.tasks.claimable import take_at_once
+from decklog.stores.tasks.claimable import direct_claim_sql
 
 FEW = 1_000
 CLAIMS = 100
@@ -82,7 +82,7 @@ def plan(log: Decklog, asked: tuple[str, ...]) -> str:
     now = to_text(log.clock.now())
     bound = {"run_id": "r", "worker": "w", **dict.fromkeys(("now", "steady_now", "until"), now)}
     bound |= {"role": "reviewer", "tag": "rare", "group_id": "B"}
-    _, rows = log.db.write(lambda: log.db.rows(words + take_at_once(asked).replace("returning *", ""), bound))
+    _, rows = log.db.write(lambda: log.db.rows(words + direct_claim_sql(asked).replace("returning *", ""), bound))
     text = " ".join(str(row[-1]) for row in rows)
     return next(name for name in ("tasks_ready_by_group", "tasks_ready_by_role", "ready_tags", "tasks_ready") if name in text)
 

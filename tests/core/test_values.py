@@ -88,7 +88,7 @@ def test_lookalikes_of_ids_are_scanned(log: Decklog, run_id: str) -> None:
     ],
 )
 def test_the_ids_that_programs_give_their_calls_are_no_secrets(call_id: str) -> None:
-    assert Values().text("key", call_id) == (call_id, False)
+    assert Values().bind_text("key", call_id) == (call_id, False)
     assert Values().bind_json("payload", {"call": call_id})[1] is False
 
 

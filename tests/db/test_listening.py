@@ -12,7 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.db.postgres.listener import channel_of
 from decklog.stores.tasks import leases
-from decklog.stores.tasks.claimable import look
+from decklog.stores.tasks.claimable import check_outlook
 from tests.stores.claiming import claimed
 from tests.waiting import wait_until
 
@@ -157,9 +157,9 @@ def test_a_worker_that_waits_needs_one_connection(log: Decklog, postgres_url: st
 
     def counted(*given: Any) -> Any:
         looks.append(time.monotonic())
-        return look(*given)
+        return check_outlook(*given)
 
-    monkeypatch.setattr(leases, "look", counted)
+    monkeypatch.setattr(leases, "check_outlook", counted)
     with psycopg.connect(postgres_url, autocommit=True) as stranger:
         count = """
             select count(*) from pg_stat_activity

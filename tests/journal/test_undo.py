@@ -47,11 +47,11 @@ def test_leases_and_what_is_done_stay(log: Decklog, run_id: str, task: Task) -> 
     claim = claimed(log, run_id, worker="w")
     for end in (lambda: None, claim.release):
         end()
-        with pytest.raises(Conflict, match="a lease is not restored"):
+        with pytest.raises(Conflict, match="leases are not restored"):
             log.journal.undo("tasks", "t1", reason="x")
     with log.tasks.claim(run_id, worker="w"):
         pass
-    with pytest.raises(Conflict, match="a lease is not restored"):
+    with pytest.raises(Conflict, match="leases are not restored"):
         log.journal.undo("tasks", "t1", reason="x")
 
 
@@ -78,7 +78,7 @@ def test_change_that_others_rely_on_is_not_undone(log: Decklog, run_id: str, tas
     log.tasks.abandon("part", reason="x")
     with log.tasks.claim(task_id="whole", worker="w"):
         pass
-    with pytest.raises(Conflict, match="whole, of which it is a part, is done since"):
+    with pytest.raises(Conflict, match="its parent task whole is done since"):
         log.journal.undo("tasks", "part", reason="x")
 
 
@@ -98,7 +98,7 @@ def test_runs_groups_and_plans_can_be_undone_too(log: Decklog, run_id: str) -> N
     assert log.journal.undo("runs", run_id, reason="x").goal == "Make the parser faster"
     assert log.journal.undo("groups", f'["{run_id}","A"]', reason="x").name == "Lexer"
     log.runs.update(run_id, status="paused")
-    with pytest.raises(Conflict, match="status too"):
+    with pytest.raises(Conflict, match="also changed status"):
         log.journal.undo("runs", run_id, reason="x")
     assert log.journal.verify().ok
 
@@ -113,7 +113,7 @@ def test_a_schedule_comes_again_by_its_old_rule(log: Decklog, run_id: str, clock
     log.journal.undo("schedules", added.id, reason="no holidays")
     clock.advance(days=1)
     assert [task.title for task in log.schedules.run_due()] == ["Sweep"]
-    with pytest.raises(Conflict, match="undo can.t restore"):
+    with pytest.raises(Conflict, match="undo can't restore"):
         log.journal.undo("schedules", added.id, reason="x")
     clock.advance(days=1)
     assert [task.title for task in log.schedules.run_due()] == ["Sweep"]
@@ -137,7 +137,7 @@ def test_money_decisions_and_evidence_are_never_undone(log: Decklog, run_id: str
     approval = log.approvals.ask(run_id, "May I?", by="dev", about="x")
     log.approvals.decide(approval.id, "granted", by="ana")
     for record in (budget, approval):
-        with pytest.raises(Denied, match="can.t be undone: only the owner"):
+        with pytest.raises(Denied, match="can't be undone: only the owner"):
             log.journal.undo(record.table, record.id, reason="x")
     never = {table for table, record in log.record_classes().items() if not record.undo_columns}
     assert never >= {"charges", "reservations", "proofs", "criteria", "dependencies", "effects", "lessons", "trust_contract"}

@@ -447,7 +447,7 @@ def test_verbs_that_meet_answer_as_if_one_came_after_another(log: Decklog, run_i
 def test_an_ended_run_gets_no_new_criteria(log: Decklog, run_id: str) -> None:
     log.criteria.record(run_id, [{"criterion": "Nice", "required": False}])
     log.runs.finish(run_id)
-    with pytest.raises(DecklogError, match="is completed; what it had to show is settled"):
+    with pytest.raises(DecklogError, match="is completed; its criteria can't change any more"):
         log.criteria.record(run_id, ["Tests pass"])
     with pytest.raises(DecklogError, match="settled"):
         log.criteria.update(run_id, "Nice", required=True)

@@ -279,9 +279,9 @@ class AsyncGroups:
         created_at: datetime | None = ...,
         **fields: Unpack[GroupFields],
     ) -> Group:
-        """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
+        """Create a group of a run, or change the given fields of an existing one."""
     async def update(self, run_id: str, group_id: str, *, clear: list[str] | None = ..., **fields: Unpack[GroupFields]) -> Group:
-        """Change what is given of a group and keep the rest; `clear` names fields to empty."""
+        """Change the given fields of a group and keep the rest; `clear` names fields to empty."""
     async def get(self, run_id: str, group_id: str) -> Group:
         """Get a group of a run."""
     async def find(
@@ -364,9 +364,9 @@ class AsyncTasks:
         role: str | None = ...,
         tag: str | None = ...,
     ) -> ClaimExplanation:
-        """Explain why a claim gets nothing, as a code and in words, and what would help."""
+        """Explain why a claim returns nothing, with a code, a message and a hint."""
     async def ready(self, run_id: str, *, limit: int = ...) -> ReadyTasks:
-        """List what could be claimed now, most urgent first, and why the rest can't."""
+        """List the tasks that can be claimed now, most urgent first, and why the others can't."""
     async def pause(
         self, task_id: str, *, reason: str, fence: int | None = ..., snapshot: dict[str, object] | None = ...
     ) -> Task:
@@ -456,13 +456,13 @@ class AsyncTemplates:
     async def save(self, name: str, tasks: list[dict[str, object]], *, description: str = ...) -> Template:
         """Save a set of tasks under a name. A known name gets a new version if anything differs."""
     async def get(self, name: str, *, version: int | None = ...) -> Template:
-        """Get a template, the newest version of it or a certain one."""
+        """Get a template, in its newest or a given version."""
     async def find(self, *, limit: int = ..., after: str | None = ...) -> Page[Template]:
-        """List templates by their names, every version."""
+        """List all versions of templates, by name."""
     async def use(
         self, name: str, run_id: str, *, values: dict[str, object] | None = ..., version: int | None = ..., key: str | None = ...
     ) -> list[Task]:
-        """Add the tasks of a template to a run, with its placeholders filled in; all of them or none."""
+        """Add the tasks of a template to a run, all or none, with its placeholders filled in."""
 
 class AsyncSchedules:
     async def add(
@@ -537,7 +537,7 @@ class AsyncPlans:
         metadata: dict[str, object] | None = ...,
         clear: list[str] | None = ...,
     ) -> Plan:
-        """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
+        """Change the given fields of a plan and keep the rest; `clear` names fields to empty."""
     async def mark(self, run_id: str, phase: str, status: PhaseStatusLike, *, progress_percent: int | None = ...) -> PlanPhase:
         """Mark a phase, named by its number or its name, as pending, in_progress, completed or blocked."""
     async def get(self, run_id: str) -> Plan:
@@ -576,7 +576,7 @@ class AsyncCriteria:
     async def observe(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
         """Compare evidence with the current commit and files, mark outdated criteria as stale, and list them."""
     async def check(self, run_id: str, *, commit: str | None = ..., files: dict[str, object] | None = ...) -> list[Criterion]:
-        """List a run's criteria as they would be if this were observed now, without writing it."""
+        """List a run's criteria as `observe` would mark them, without writing anything."""
     async def get(self, run_id: str, criterion: str) -> Criterion:
         """Get a criterion of a run by its text or its number."""
     async def find(
@@ -591,7 +591,7 @@ class AsyncCriteria:
     ) -> Page[Criterion]:
         """List criteria in the order in which they were recorded, of one run or of all."""
     async def open_required(self, run_id: str) -> list[Criterion]:
-        """List the required criteria of a run that are not met, or whose evidence has gone stale."""
+        """List the required criteria of a run that are not met or stale."""
 
 class AsyncApprovals:
     async def ask(

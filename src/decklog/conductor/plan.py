@@ -12,7 +12,7 @@ from decklog.conductor.tables import build
 from decklog.core.errors import Conflict, Invalid
 from decklog.log import Decklog
 from decklog.records.record import find_all
-from decklog.stores.tasks.task import Task, in_order
+from decklog.stores.tasks.task import Task, sort_by_dependencies
 
 MOST_ITEMS = 500
 MOST_PRIORITY = 100
@@ -119,7 +119,7 @@ def _check_needs(plan: WorkPlan) -> None:
         for needed in item.needs:
             if needed not in names:
                 raise Invalid(f"item {item.name} needs {needed}, which is not in the plan", field="needs")
-    in_order([{"task_id": item.name, "depends_on": list(item.needs)} for item in plan.items])
+    sort_by_dependencies([{"task_id": item.name, "depends_on": list(item.needs)} for item in plan.items])
 
 
 # Proposals of agents

@@ -16,8 +16,8 @@ A = TypeVar("A")
 T = TypeVar("T")
 
 
-class Forked(Protocol):
-    """Is notified of forks."""
+class ForkListener(Protocol):
+    """An object that is notified of forks."""
 
     def before_fork(self) -> None: ...
     def after_fork_in_parent(self) -> None: ...
@@ -25,15 +25,15 @@ class Forked(Protocol):
 
 
 _LONGEST_WAIT = 10.0
-_open_databases: WeakSet[Forked] = WeakSet()
+_open_databases: WeakSet[ForkListener] = WeakSet()
 
 
-def notify_of_forks(database: Forked) -> None:
+def notify_of_forks(database: ForkListener) -> None:
     """Notify a database of every fork, for as long as it lives."""
     _open_databases.add(database)
 
 
-# Locks that a fork acquires first, so that no other thread holds one, in the order of their creation; and those it has.
+# All fork-safe locks by creation, and those acquired for the current fork.
 _locks: list[ref[RLock]] = []
 _held_locks: list[RLock] = []
 
@@ -43,9 +43,9 @@ def create_lock() -> RLock:
 
     A thread that holds it may acquire locks that were created before it, and none that were created later.
     """
-    made = RLock()
-    _locks.append(ref(made, _locks.remove))
-    return made
+    new_lock = RLock()
+    _locks.append(ref(new_lock, _locks.remove))
+    return new_lock
 
 
 # Held while a cached property is computed. It is acquired before all others, since the computation may need any of them.
@@ -53,7 +53,7 @@ _property_lock = RLock()
 
 
 if TYPE_CHECKING:
-    # The same to a type checker, and exported under this name.
+    # Type checkers treat it as cached_property.
     from functools import cached_property as fork_safe_property
 
     __all__ = ["fork_safe_property"]
@@ -75,11 +75,11 @@ else:
         def __get__(self, owner: Any, kind: type | None = None) -> Any:
             if owner is None:
                 return self
-            kept = vars(owner)
+            attributes = vars(owner)
             with _property_lock:
-                if self._name not in kept:
-                    kept[self._name] = self._make(owner)
-            return kept[self._name]
+                if self._name not in attributes:
+                    attributes[self._name] = self._make(owner)
+            return attributes[self._name]
 
 
 class ForkGate:
@@ -88,21 +88,21 @@ class ForkGate:
     def __init__(self) -> None:
         self._lock = Lock()
         self._changed = Condition(self._lock)
-        # How many sections each thread is in.
+        # The number of open sections by thread.
         self._inside: dict[int, int] = {}
         self._is_shut = False
 
     def enter(self) -> int:
-        """Begin a section, and return what ends it; wait for a fork that is under way, but not in another section."""
-        me = get_ident()
+        """Begin a section, and return the token for `leave`. Wait for a running fork, unless this thread is in a section."""
+        thread = get_ident()
         with self._lock:
-            while self._is_shut and me not in self._inside:
+            while self._is_shut and thread not in self._inside:
                 self._changed.wait()
-            self._inside[me] = self._inside.get(me, 0) + 1
-        return me
+            self._inside[thread] = self._inside.get(thread, 0) + 1
+        return thread
 
     def leave(self, entered: int) -> None:
-        """End a section, maybe in another thread than it began in."""
+        """End a section. It may end in another thread than it began in."""
         with self._lock:
             self._inside[entered] -= 1
             if not self._inside[entered]:
@@ -112,7 +112,7 @@ class ForkGate:
 
     @contextmanager
     def passing(self) -> Iterator[None]:
-        """Make a block a section."""
+        """Run a block as a section."""
         entered = self.enter()
         try:
             yield
@@ -120,9 +120,9 @@ class ForkGate:
             self.leave(entered)
 
     def shut(self, own: int | None = None) -> None:
-        """Block new sections, and wait for others to end; with a time limit, since one may wait for this thread.
+        """Block new sections, and wait up to a time limit for others to end.
 
-        `own` counts the sections that are not waited for; by default those that this thread entered.
+        `own` is the number of sections not to wait for; by default those of this thread.
         """
         with self._changed:
             self._is_shut = True
@@ -156,12 +156,12 @@ def delay_forks(call: Callable[[A], T]) -> Callable[[A], T]:
 
 
 def _before_fork() -> None:
-    # The databases first: a transaction that is under way may make such a call before it ends.
+    # Databases first: a running transaction may need such a call before it ends.
     for database in list(_open_databases):
         database.before_fork()
     _calls.shut()
     end = monotonic() + _LONGEST_WAIT
-    for lock in (_property_lock, *filter(None, (made() for made in reversed(list(_locks))))):
+    for lock in (_property_lock, *filter(None, (reference() for reference in reversed(list(_locks))))):
         if lock.acquire(timeout=max(0.0, end - monotonic())):
             _held_locks.append(lock)
 

@@ -1,4 +1,4 @@
-"""What the stores know of a database: statements with named parameters, inside one transaction."""
+"""The interface of a database: statements with named parameters, and transactions."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
@@ -27,34 +27,34 @@ class Database(ABC):
 
     engine: str
     target: str
-    # Whether kind, agent and phase are found through `search`, for want of an index of their own.
+    # Whether kind, agent and phase are found through `search`, because they have no index.
     finds_tags_by_search: bool
-    # Whether dropping the words of single entries from the text index takes far longer than indexing them.
+    # Whether removing entries from the text index takes far longer than indexing them.
     forgets_words_slowly: bool = False
-    # Whether transactions lock row by row, and may wait for each other; else one writer has everything.
+    # Whether transactions lock rows and may wait for each other; otherwise there is a single writer.
     locks_rows: bool
-    # Whether the row of each stream has its last entry; else it is looked up.
+    # Whether the row of each stream has its last entry; otherwise it is looked up.
     keeps_heads: bool = False
-    # True where long values are compressed on their way to the database, and not by it.
+    # True if Decklog compresses long values, because the database does not.
     packs_blobs: bool
-    # How many transactions can be open at the same time; one that writes counts as one.
+    # The most transactions that can be open at the same time.
     most_transactions: int
     read_only: bool
     values: Values
     clock: Clock
-    # What transactions have found out, forgotten when they fail or when others may have changed it.
+    # A cache for transactions, cleared when one fails or when others may have changed the data.
     memo: dict[Any, Any]
 
     @property
     def file(self) -> str | None:
-        """The file of the log, which commands are kept from; a server has none."""
+        """The file of the log, which the guard protects; None for a server."""
         return self.target if self.engine == "sqlite" else None
 
     @abstractmethod
     def write(self, job: Callable[[], T]) -> T:
         """Run a job in one transaction, all or nothing; inside another one it is a savepoint.
 
-        The job may run more than once, when the engine asks for a retry: it must have no effect but on the database.
+        The job may run more than once if the engine asks for a retry, so it must only change the database.
         """
 
     @abstractmethod
@@ -62,35 +62,33 @@ class Database(ABC):
         """Queue a job for a transaction in the background; return a Future that is done once it is committed."""
 
     def submit_upkeep(self, job: Callable[[], object]) -> None:
-        """Queue a job that nobody waits for."""
+        """Queue a job without a result."""
         self.submit(job)
 
     @abstractmethod
     def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
-        """Run a job whose statements all see one consistent moment.
+        """Run a job whose statements all see one consistent snapshot.
 
-        With `same_plans` a server plans a statement once and not for each set of values: for statements whose best plan does
-        not depend on the parameters.
+        With `same_plans` a server reuses one plan per statement: for statements whose best plan does not depend on parameters.
         """
 
     def within(self, seconds: float) -> AbstractContextManager[None]:
-        """Limit the reads of a block to a number of seconds; one that takes longer is stopped with `TimedOut`."""
+        """Limit the reads of a block to a number of seconds; a longer read raises `TimedOut`."""
         return callers.within(seconds)
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
         """Hold one write transaction open for a block of the caller's own code, which is never retried.
 
-        It belongs to the thread or task that opened it: another one has its own, or is refused where it could only wait for
-        its own thread.
+        It belongs to the thread or task that opened it. Other callers have their own, or get Busy where waiting would deadlock.
         """
 
     @abstractmethod
     def if_undone(self, act: Callable[[], None]) -> None:
-        """Call a function if the transaction that the caller is in is rolled back."""
+        """Call a function if the caller's current transaction is rolled back."""
 
     def patiently(self) -> AbstractContextManager[None]:
-        """Let the statements of a block take any time; the server does not count as lost meanwhile. In a transaction."""
+        """Allow the statements of a block to take any time without treating the server as lost. In a transaction."""
         return nullcontext()
 
     @property
@@ -101,7 +99,7 @@ class Database(ABC):
     @property
     @abstractmethod
     def is_reading(self) -> bool:
-        """Whether the caller is inside of a `read`, which sees one moment of the log."""
+        """Whether the caller is inside a `read`."""
 
     @abstractmethod
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
@@ -123,7 +121,7 @@ class Database(ABC):
 
     @abstractmethod
     def each(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
-        """Run one statement and yield its rows one by one, without holding them all."""
+        """Run one statement and yield its rows one by one, without loading all of them."""
 
     @abstractmethod
     def many(self, sql: str, parameters: list[dict[str, Any]]) -> None:
@@ -131,10 +129,10 @@ class Database(ABC):
 
     @abstractmethod
     def insert(self, table: str, names: tuple[str, ...], rows: list[Row]) -> None:
-        """Insert rows, each with its values in the order of the names; a server may get them with the next statement."""
+        """Insert rows with values in the order of the names. They may be sent with the next statement."""
 
     def insert_of(self, table: str, names: tuple[str, ...]) -> str:
-        """Write the statement that inserts one row, with a parameter for each of its columns."""
+        """Build the statement that inserts one row, with a parameter for each column."""
         return f"insert into {table} ({', '.join(names)}) values ({', '.join(':' + name for name in names)})"
 
     @abstractmethod
@@ -153,61 +151,61 @@ class Database(ABC):
         """Lock a stream before the next statement runs."""
 
     def lock_stream_of_next(self, table: str, record_id: str) -> None:  # noqa: B027 - the same
-        """Lock the stream of a record that is known by its id before the next statement runs."""
+        """Lock the stream of the record with an id before the next statement runs."""
 
     def head_of(self, stream: str, number: int) -> Row | None:  # noqa: ARG002 - by its number
-        """Return position, hash and time of the last entry of a stream that is locked; None where it has none."""
+        """Return position, hash and time of the last entry of a locked stream; None if it has none."""
         return self.one(_HEAD, {"number": number})
 
     def store_head(self, stream: str, position: int, hash: str, at: str) -> None:  # noqa: B027 - a file looks it up
-        """Write the last entry of a stream to the stream's row, and wake those who tail it once this is committed."""
+        """Store the last entry of a stream in its row, and notify its readers at the commit."""
 
     def wrong_heads(self) -> list[str]:
-        """Name the streams whose row does not have their last entry as the head. In a read."""
+        """Return the streams whose stored head differs from their last entry. In a read."""
         return []
 
     def archived(self) -> dict[str, str]:
-        """Return the streams whose entries are in an archive, with the names of the files. In a read."""
+        """Return the archived streams, with the names of the archive files. In a read."""
         return {}
 
     def derive_heads(self) -> None:  # noqa: B027 - as for `store_head`
-        """Take the heads of all streams from their entries. In a transaction."""
+        """Rebuild the heads of all streams from their entries. In a transaction."""
 
     def on_lost_writes(self, record: Callable[[LostWrites], None]) -> None:  # noqa: B027 - a file can't fail over
-        """Call `record` before LostWrites is raised, so that the loss is written down."""
+        """Call `record` before LostWrites is raised, so that the loss is recorded."""
 
     @abstractmethod
     def wait_for_change(self, seconds: float, stream: str | None = None) -> None:
-        """Sleep until something may have been committed to a stream, or to any, or the time is over.
+        """Sleep until something may have been committed to a stream, or to any, or until a timeout.
 
-        The first call returns at once: what was committed before it is found by looking once more.
+        The first call returns at once, so that the caller checks for earlier commits.
         """
 
     @abstractmethod
     def watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
-        """Call `wake`, in a thread of our own, whenever something may have been committed to a stream, or to any.
+        """Call `wake` in a background thread whenever something may have been committed to a stream, or to any.
 
-        What comes back ends it. However many watch, there is one thread.
+        Call the result to stop. All watchers share one thread.
         """
 
     def task_context(self) -> TaskContext:
-        """Make somebody who can stand for the caller, a task, in other threads."""
+        """Return a context that represents the calling task in other threads."""
         return TaskContext()
 
     def on_behalf_of(self, task_context: TaskContext) -> AbstractContextManager[None]:
-        """Act in this block for a task that runs in another thread: inside of its transaction, if it holds one."""
+        """Run the block for a task of another thread, inside its transaction if it has one."""
         return callers.act_for(task_context)
 
     @abstractmethod
     def unindexed(self, stream_no: int | None, *, going_on: bool = False, first: int = 0) -> list[Span]:
-        """List what is not in the text index at this moment: of one stream, or of those from number `first` on."""
+        """List the entries missing from the text index: of one stream, or of the streams from number `first` on."""
 
     @abstractmethod
     def index_entries(self, mark: int, end: int) -> None:
         """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
     @abstractmethod
-    def search(self, select: str, asked: Search) -> Found:
+    def search(self, select: str, request: Search) -> Found:
         """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod
@@ -219,7 +217,7 @@ class Database(ABC):
         """Describe the engine, its version and its settings."""
 
     def schema_versions(self) -> tuple[int, int, int]:
-        """Return the log's newest step, the newest that a program must know, and the newest that this one knows."""
+        """Return three schema steps: the log's newest, the newest required one, and the newest that this program knows."""
         applied = self.rows(APPLIED, {})[1]
         newest = max((version for version, *_ in applied), default=0)
         return newest, required(applied), latest(self.engine)
@@ -232,14 +230,14 @@ class Database(ABC):
     def close(self) -> None: ...
 
     def put(self, table: str, names: tuple[str, ...], identity: tuple[str, ...], rows: list[dict[str, Any]]) -> None:
-        """Insert rows with different keys, each in the place of the one that has its key."""
+        """Insert rows with different keys; replace existing rows with the same key."""
         self.many(build_upsert(table, names, identity, f"values ({', '.join(':' + name for name in names)})"), rows)
 
     def back_up(self, path: str, progress: Callable[[int, int], None]) -> None:  # noqa: B027 - a server has no file to copy
-        """Copy the file this log is kept in, as it is at this moment; a server's log has none, and nothing is made."""
+        """Copy the file of this log, as of now. Does nothing for a server."""
 
     def check_indexes(self, most: int) -> list[dict[str, Any]]:  # noqa: ARG002 - a server's indexes are the server's
-        """Look for rows that an index does not lead to, or leads to under another key; return at most `most` problems."""
+        """Find rows that are missing in an index, or indexed under another key; return at most `most` problems."""
         return []
 
     def each_as_is(self, sql: str, parameters: Mapping[str, Any]) -> Iterator[Row]:
@@ -248,21 +246,21 @@ class Database(ABC):
 
     @abstractmethod
     def check_text(self, pieces: list[Span] | None) -> Iterator[dict[str, Any]]:
-        """Name entries that are found by other words than theirs, or not found, each as the fields of a problem.
+        """Yield a problem for each entry with wrong or missing words in the text index.
 
-        Words are compared in these pieces, or everywhere.
+        Check the given pieces, or all entries.
         """
 
     @abstractmethod
     def forget_all_text(self) -> None:
-        """Drop all words that entries are found by; they are indexed anew in steps."""
+        """Clear the text index; entries are indexed again in steps."""
 
     @abstractmethod
     def check_schema(self) -> Iterator[dict[str, Any]]:
-        """Name tables, indexes, triggers and views that are not as the migrations made them, each as the fields of a problem."""
+        """Yield a problem for each table, index, trigger and view that differs from the migrations."""
 
     def end_with_client(self) -> None:  # noqa: B027 - a file has no server
-        """Make the server stop the statements of this transaction soon after this process has ended."""
+        """Make the server cancel this transaction soon after this process ends."""
 
     def check_pages(
         self,
@@ -270,28 +268,28 @@ class Database(ABC):
         seconds: float | None,  # noqa: ARG002
         progress: Callable[[str, int, int], None],  # noqa: ARG002
     ) -> tuple[list[str], list[str]]:
-        """Look for pages that can't be read; return at most `most` of them, and the tables that were not checked in time."""
+        """Find pages that can't be read; return at most `most` of them, and the tables that were not checked in time."""
         return [], []
 
     def check_wal(self) -> tuple[list[str], list[str]]:
-        """Name what a file's write-ahead log holds and nobody reads: what is damaged, and what a crash may have left."""
+        """Return damaged parts of a write-ahead log, and unused parts that a crash may have left."""
         return [], []
 
     def hold(self, table: str) -> None:  # noqa: B027 - one writer has all tables where there is only one
-        """Keep all others from writing a table until this transaction ends."""
+        """Lock a table against other writers until this transaction ends."""
 
     def compact(self) -> None:  # noqa: B027 - a server does this without us
-        """Return the space of dropped data to the system, and leave no trace of it in the file."""
+        """Return the space of deleted data to the system, and erase it from the file."""
 
     def free_pages(self) -> int:
-        """Count the pages of a file that are free and can be given back to the system."""
+        """Return the number of free pages of a file."""
         return 0
 
     def give_back(self, pages: int) -> None:  # noqa: B027 - a server keeps its own files
         """Return free pages to the system. In a transaction."""
 
     def checkpoint(self) -> None:  # noqa: B027 - a server does this without us
-        """Copy the write-ahead log back into the file, as far as nobody has to wait for it."""
+        """Copy the write-ahead log into the file, as far as possible without blocking anybody."""
 
     def file_bytes(self) -> int:
         """Return the size of the file; 0 for a server."""
@@ -301,16 +299,16 @@ class Database(ABC):
         """Return an expression for the number of bytes of a text."""
         return f"octet_length({column})"
 
-    def drop_texts(self, given: list[dict[str, Any]]) -> None:
+    def drop_texts(self, entries: list[dict[str, Any]]) -> None:
         """Replace the texts of entries by their digests; each is given as `pos`, `body` and `payload`."""
         sql = "update entries set body = null, payload = null, body_digest = :body, payload_digest = :payload where pos = :pos"
-        self.many(sql, given)
+        self.many(sql, entries)
 
     def forget_text(self, positions: list[int]) -> None:  # noqa: B027 - an engine may keep no words
-        """Drop the words of entries from the text index, after their texts were dropped."""
+        """Remove entries from the text index, after their texts were dropped."""
 
     def made_at(self) -> str:
-        """Return when the log was made, to the microsecond: it distinguishes a log from another one at the same place."""
+        """Return when the log was created, to the microsecond. It identifies the log at its location."""
         found = self.read(lambda: self.one("select applied_at from schema_steps where version = 1", {}))
         return str(found[0]) if found else ""
 
@@ -321,7 +319,7 @@ class Database(ABC):
 
 
 def build_upsert(table: str, names: tuple[str, ...], identity: tuple[str, ...], values: str) -> str:
-    """Write the statement that inserts rows or replaces those with the same key."""
+    """Build the statement that inserts rows, or replaces rows with the same key."""
     changes = ", ".join(f"{name} = excluded.{name}" for name in names if name not in identity)
-    act = f"do update set {changes}" if changes else "do nothing"
-    return f"insert into {table} ({', '.join(names)}) {values} on conflict ({', '.join(identity)}) {act}"
+    action = f"do update set {changes}" if changes else "do nothing"
+    return f"insert into {table} ({', '.join(names)}) {values} on conflict ({', '.join(identity)}) {action}"

@@ -1,4 +1,4 @@
-"""Callers: threads and tasks, the transactions they hold, what is undone with one, and deadlines of reads."""
+"""Callers: the threads and tasks that hold transactions, their undo actions, and deadlines of reads."""
 
 import sys
 import time
@@ -10,10 +10,10 @@ from threading import get_ident, local
 from decklog.core.errors import Busy, TimedOut
 
 
-def run_undo_actions(acts: list[Callable[[], None]], savepoint: int = 0) -> None:
-    """Call the functions that were added since a savepoint, the last first: their transaction is rolled back."""
-    while len(acts) > savepoint:
-        acts.pop()()
+def run_undo_actions(actions: list[Callable[[], None]], savepoint: int = 0) -> None:
+    """Call the functions that were added since a savepoint, the last first, after a rollback."""
+    while len(actions) > savepoint:
+        actions.pop()()
 
 
 _deadline = local()
@@ -30,7 +30,7 @@ def within(seconds: float) -> Iterator[None]:
 
 
 def deadline() -> float | None:
-    """Return when a read of this thread is stopped, by the monotonic clock; None is never. One too late never begins."""
+    """Return the deadline of reads of this thread by the monotonic clock, or None. Raise TimedOut if it has passed."""
     at: float | None = getattr(_deadline, "at", None)
     if at is not None and time.monotonic() >= at:
         raise timed_out_error()
@@ -39,7 +39,7 @@ def deadline() -> float | None:
 
 def timed_out_error() -> TimedOut:
     """Build the error for a read that was stopped."""
-    return TimedOut("it took longer than it was given, and was stopped", hint="Ask for less.")
+    return TimedOut("the read exceeded its time limit and was stopped", hint="Narrow the query, or raise the limit.")
 
 
 _acting_for: ContextVar[object | None] = ContextVar("decklog_stands_for", default=None)
@@ -47,7 +47,7 @@ _blocks: ContextVar[tuple[object, ...]] = ContextVar("decklog_blocks", default=(
 
 
 def current_caller() -> object:
-    """Return what identifies this caller: its task, else its thread."""
+    """Return the identity of this caller: its task, or else its thread."""
     other = _acting_for.get()
     if other is not None:
         return other
@@ -55,7 +55,7 @@ def current_caller() -> object:
 
 
 def _running_task() -> object | None:
-    # Who has not imported asyncio has no tasks, and importing it takes longer than most commands do.
+    # Don't import asyncio: without it there are no tasks, and the import takes longer than most commands.
     tasks = sys.modules.get("asyncio.tasks")
     if (current_task := getattr(tasks, "current_task", None)) is not None:
         loop = tasks.events._get_running_loop()  # type: ignore[union-attr]
@@ -71,7 +71,7 @@ def _running_task() -> object | None:
 
 @contextmanager
 def act_for(other: object) -> Iterator[None]:
-    """Act for another caller in this context: a thread that does a task's work is inside of the task's transaction."""
+    """Act for another caller in this context. A thread that works for a task is inside the task's transaction."""
     token = _acting_for.set(other)
     try:
         yield
@@ -80,7 +80,7 @@ def act_for(other: object) -> Iterator[None]:
 
 
 class TaskContext:
-    """Represents the task that creates it in other threads; after `transfer_to_task`, the task holds what was begun for it."""
+    """Represents a task in other threads. After `transfer_to_task`, the task holds the transaction begun for it."""
 
     def __init__(self) -> None:
         self._task = current_caller()
@@ -99,7 +99,7 @@ class TaskContext:
 
 
 def copy_detached_context() -> Context:
-    """Copy the context for a job that is done elsewhere, later, and for nobody else."""
+    """Copy the context for a background job, without the caller and its transactions."""
     context = copy_context()
     context.run(_acting_for.set, None)
     context.run(_blocks.set, ())
@@ -117,19 +117,19 @@ class CallerBlock:
         _blocks.set((*self._outer, self))
 
     def is_held(self) -> bool:
-        """Return whether the caller is the one who holds it."""
+        """Return whether the current caller holds this transaction."""
         return self.holder == current_caller()
 
     def is_of_this_thread(self) -> bool:
-        # A thread that works for a task is free when its verb is done; the task's own thread is not, while it waits.
+        # A worker thread is free after its call, but the thread of the waiting task is not.
         return get_ident() == (getattr(self.holder, "thread", None) if self._is_by_proxy else self._thread)
 
     def check_free(self) -> None:
-        """Refuse a caller who could only wait for itself: in the holder's own thread, or begun from inside of the block."""
+        """Raise Busy for a caller that would deadlock: in the holder's thread, or started inside the block."""
         if self.is_of_this_thread() or self in _blocks.get():
             raise Busy(
-                "another task of this thread, or the one that started this, holds a transaction of this log open",
-                hint="Await nothing inside of `transaction()`, and leave what is written there to the one that opened it.",
+                "another task of this thread, or the one that started this one, has an open transaction of this log",
+                hint="Don't await inside `transaction()`, and write only from the task that opened it.",
             )
 
     def leave(self) -> None:

@@ -141,6 +141,6 @@ def test_what_a_charge_became_is_written_as_any_record_is(log: Decklog) -> None:
 
 def test_a_name_that_was_bound_elsewhere_is_not_looked_through_again(log: Decklog) -> None:
     secret = "ghp_" + "k3Jd8sLq" * 4 + "Zx1v"
-    name = Values().text("answer_id", secret)[0]
+    name = Values().bind_text("answer_id", secret)[0]
     assert log.db.write(lambda: Bulk(log.parts).take([charge(name), charge("m2"), charge(secret)], {name})) == 2
     assert [each.answer_id for each in log.ledger.find("r", oldest_first=True)] == [name, "m2"]

@@ -13,7 +13,7 @@ from decklog.stores.tasks.groups import (
     MergeStatus,
     ReviewStatus,
     check_task_group_id,
-    normal_specialization,
+    normalize_specialization,
 )
 from tests.every import every
 
@@ -231,8 +231,8 @@ def test_a_reserved_word_is_a_scope_and_not_a_group(log: Decklog, run_id: str, w
     ],
 )
 def test_a_specialisation_has_one_full_form(log: Decklog, run_id: str, given: str, normal: str) -> None:
-    assert normal_specialization(given) == PREFIX + normal
-    assert normal_specialization(PREFIX + normal) == PREFIX + normal
+    assert normalize_specialization(given) == PREFIX + normal
+    assert normalize_specialization(PREFIX + normal) == PREFIX + normal
     assert log.groups.add(run_id, "A", specializations=[given]).specializations == [PREFIX + normal]
 
 
@@ -246,7 +246,7 @@ def test_a_specialisation_has_one_full_form(log: Decklog, run_id: str, given: st
 )
 def test_a_specialisation_outside_its_folder_is_refused(bad: object) -> None:
     with pytest.raises(Invalid):
-        normal_specialization(bad)
+        normalize_specialization(bad)
 
 
 def test_what_does_not_exist_is_not_updated(log: Decklog, run_id: str) -> None:
@@ -268,7 +268,7 @@ def test_what_does_not_exist_is_not_updated(log: Decklog, run_id: str) -> None:
         with pytest.raises(NotFound, match="no run"):
             log.groups.add(nobody, "A")
     log.groups.add(run_id, "A")
-    with pytest.raises(Invalid, match="nothing to change"):
+    with pytest.raises(Invalid, match="no changes given"):
         log.groups.update(run_id, "A")
     assert log.groups.find("nobody") == []
 

@@ -48,7 +48,7 @@ def test_only_blocks_holds_back(plan: Decklog, run_id: str) -> None:
     assert {task.open_dependencies for task in plan.tasks.find(run_id)} == {0}
     assert plan.tasks.dependencies("a", kind=RELATED) == ["b"]
     assert plan.tasks.depend("c", "a", kind=PARENT).already
-    with pytest.raises(Conflict, match="linked with a already, as parent"):
+    with pytest.raises(Conflict, match="already linked with a as parent"):
         plan.tasks.depend("c", "a")
     claimed(plan, task_id="b").finish()
     assert plan.tasks.get("a").open_dependencies == 0
@@ -58,14 +58,14 @@ def test_only_blocks_holds_back(plan: Decklog, run_id: str) -> None:
 def test_what_could_only_be_done_after_itself_is_refused(plan: Decklog) -> None:
     plan.tasks.depend("b", "a", kind=PARENT)
     plan.tasks.depend("c", "b", kind=PARENT)
-    with pytest.raises(Conflict, match="circle: c -> a -> b -> c"):
+    with pytest.raises(Conflict, match="cycle: c -> a -> b -> c"):
         plan.tasks.depend("a", "c", kind=PARENT)
     with pytest.raises(Conflict, match="circle"):
         plan.tasks.depend("c", "a")  # a is done only after c, its part
     plan.tasks.depend("a", "c")  # to wait for a part of its own is well
     plan.tasks.depend("d", "c", kind=RELATED)
     plan.tasks.depend("c", "d", kind=DISCOVERED)
-    with pytest.raises(Conflict, match="b is a part of a already"):
+    with pytest.raises(Conflict, match="b already has the parent a"):
         plan.tasks.depend("b", "d", kind=PARENT)
 
 

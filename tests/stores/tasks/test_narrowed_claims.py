@@ -8,14 +8,14 @@ import pytest
 
 from decklog import Decklog, ManualClock, TaskState
 from decklog.core.clock import to_text
-from decklog.stores.tasks.claimable import is_ready, take_at_once, take_next
+from decklog.stores.tasks.claimable import claim_sql, direct_claim_sql, ready_check_sql
 from tests.stores.claiming import claimed, taken
 
 NARROWED: list[dict[str, str]] = [{"role": "reviewer"}, {"tag": "rare"}, {"group_id": "B"}, {"tag": "rare", "role": "reviewer"}]
 INDEXES = {("role",): "tasks_ready_by_role", ("group_id",): "tasks_ready_by_group"}
 
 
-def plan_from_tasks(log: Decklog, sql: str) -> str:
+def plan_of(log: Decklog, sql: str) -> str:
     words = {"sqlite": "explain query plan ", "postgres": "explain "}[log.db.engine]
     now = to_text(log.clock.now())
     bound = {"run_id": "run_1", "worker": "w", **dict.fromkeys(("now", "steady_now", "until"), now)}
@@ -43,8 +43,8 @@ def add_many(log: Decklog) -> None:
 def test_the_task_is_found_by_an_index_in_its_order(log: Decklog, run_id: str, wanted: dict[str, str]) -> None:
     add_many(log)
     asked = tuple(wanted)
-    for sql in (take_at_once(asked), is_ready((*asked, "run_id")), is_ready((*asked, "run_id", "worker"))):
-        plan = plan_from_tasks(log, sql)
+    for sql in (direct_claim_sql(asked), ready_check_sql((*asked, "run_id")), ready_check_sql((*asked, "run_id", "worker"))):
+        plan = plan_of(log, sql)
         assert INDEXES.get(asked, "ready_tags") in plan, plan
         assert "temp b-tree" not in plan
         assert "sort" not in plan
@@ -56,8 +56,12 @@ def test_what_is_for_others_is_not_walked_over(log: Decklog, run_id: str, wanted
     asked = tuple(wanted)
     # Where none is the worker's own is asked of the tasks, whatever the claim is narrowed to.
     at_once = 1 if "tag" in asked else 2
-    for sql, times in ((take_at_once(asked), at_once), (take_next(asked), 2), (is_ready((*asked, "run_id", "worker")), 2)):
-        plan = plan_from_tasks(log, sql)
+    for sql, times in (
+        (direct_claim_sql(asked), at_once),
+        (claim_sql(asked), 2),
+        (ready_check_sql((*asked, "run_id", "worker")), 2),
+    ):
+        plan = plan_of(log, sql)
         whose = "assigned_to=?" if "tag" in asked else "<expr>=?"
         if log.db.engine == "postgres":
             whose = "assigned_to = '" if "tag" in asked else "coalesce(assigned_to, ''::text)"

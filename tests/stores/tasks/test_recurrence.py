@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decklog import Invalid
-from decklog.stores.tasks.recurrence import Recurrence, recurrence
+from decklog.stores.tasks.recurrence import Recurrence, parse_recurrence
 
 BERLIN = "Europe/Berlin"
 
@@ -21,7 +21,7 @@ def following(rule: str, start: str, count: int, zone: str = "UTC") -> list[str]
     """List the next moments by the clocks of the zone."""
     found, at = [], utc(start)
     for _ in range(count):
-        after = recurrence(rule, zone).after(at)
+        after = parse_recurrence(rule, zone).after(at)
         assert after is not None
         at = after
         found.append(f"{at.astimezone(ZoneInfo(zone)):%a %d %H:%M %z}")
@@ -60,7 +60,7 @@ def test_a_rule_comes_when_it_says(rule: str, expected: list[str]) -> None:
 )
 def test_a_rule_that_can_not_be_read_or_never_comes_is_refused(rule: str) -> None:
     with pytest.raises(Invalid):
-        recurrence(rule, "UTC")
+        parse_recurrence(rule, "UTC")
 
 
 @pytest.mark.parametrize("zone", ["Mars/Base", "", "../etc/passwd", "/etc/localtime"])
@@ -87,12 +87,12 @@ def test_a_time_that_the_clocks_show_twice_comes_once() -> None:
 
 def test_what_comes_every_half_hour_goes_on_through_both_changes() -> None:
     for start, end in (("2026-03-28T20:00", "2026-03-29T04:00"), ("2026-10-24T20:00", "2026-10-25T04:00")):
-        found = recurrence("*/30 * * * *", BERLIN).between(utc(start), utc(end), 100)
+        found = parse_recurrence("*/30 * * * *", BERLIN).between(utc(start), utc(end), 100)
         assert found == [utc(start) + timedelta(minutes=30) * place for place in range(17)]
 
 
 def test_of_many_missed_ones_the_newest_are_listed() -> None:
-    minute = recurrence("every minute", "UTC")
+    minute = parse_recurrence("every minute", "UTC")
     found = minute.between(utc("2020-01-01T00:00"), utc("2026-01-01T00:00:30"), 3)
     assert found == [
         utc(f"{day}T{time}") for day, time in (("2025-12-31", "23:58"), ("2025-12-31", "23:59"), ("2026-01-01", "00:00"))
@@ -108,7 +108,7 @@ RULES = st.sampled_from(["every day 02:30", "every hour", "*/20 1-3 * * *", "eve
 def test_going_on_from_each_to_the_next_finds_just_what_is_between(rule: str, zone: str, minutes: int, span: int) -> None:
     start = datetime(2025, 1, 1, tzinfo=UTC) + timedelta(minutes=minutes)
     end, found, at = start + timedelta(minutes=span), [], start
-    rhythm = recurrence(rule, zone)
+    rhythm = parse_recurrence(rule, zone)
     while (following := rhythm.after(at)) is not None and following <= end:
         assert following > at
         at = following

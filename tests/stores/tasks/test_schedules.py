@@ -9,7 +9,7 @@ import pytest
 
 from decklog import CatchUp, Conflict, Decklog, Invalid, ManualClock, NotFound, Schedule
 from decklog.core.clock import to_text
-from decklog.stores.tasks.claimable import look
+from decklog.stores.tasks.claimable import check_outlook
 from tests.db.processes import together
 from tests.every import every
 from tests.stores.claiming import claimed, taken
@@ -135,7 +135,7 @@ def test_a_template_comes_whole(log: Decklog, run_id: str, clock: ManualClock) -
     log.schedules.add(run_id, "weekly", "every monday 09:00", template="weekly", values={"who": "ana"})
     clock.advance(days=12)
     assert titles(log) == ["A 2026-01-12 ana", "B"]
-    with pytest.raises(Invalid, match="do not fit: who"):
+    with pytest.raises(Invalid, match="does not match these values: who"):
         log.schedules.add(run_id, "other", "every monday 09:00", template="weekly")
     with pytest.raises(NotFound):
         log.schedules.add(run_id, "other", "every monday 09:00", template="none")
@@ -254,7 +254,7 @@ def test_a_claim_that_is_undone_takes_what_appeared_with_it(log: Decklog, daily:
 def test_a_waiting_worker_knows_when_the_next_task_is_due(log: Decklog, run_id: str, clock: ManualClock) -> None:
     def seconds() -> float:
         times = {"now": clock.now(), "steady_now": clock.steady()}
-        return log.db.read(lambda: look(log.db, {"run_id": run_id, "worker": "w"}, times)).seconds
+        return log.db.read(lambda: check_outlook(log.db, {"run_id": run_id, "worker": "w"}, times)).seconds
 
     assert seconds() == inf
     due = log.schedules.add(run_id, "nightly", "every day 06:00", title="Update").next_at

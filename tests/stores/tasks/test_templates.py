@@ -59,7 +59,7 @@ def test_versions_are_kept_and_nothing_new_makes_none(log: Decklog, template: st
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [({}, "needs place, version"), ({**VALUES, "who": 1}, "has no place for who"), ({"version": 1}, "needs place")],
+    [({}, "needs place, version"), ({**VALUES, "who": 1}, "has no placeholder who"), ({"version": 1}, "needs place")],
 )
 def test_places_and_values_must_fit(log: Decklog, run_id: str, template: str, values: dict[str, Any], said: str) -> None:
     with pytest.raises(Invalid, match=said):

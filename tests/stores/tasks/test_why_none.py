@@ -41,7 +41,7 @@ def test_tasks_of_others_are_told_with_when_the_first_may_be_free(log: Decklog, 
 def test_what_may_begin_later_is_told_with_its_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.tasks.add(run_id, "one", not_before=clock.now() + timedelta(hours=2))
     code, message, _ = why(log, run_id)
-    assert (code, message[:24]) == ("later", "1 may begin later, the f")
+    assert (code, message[:24]) == ("later", "1 may start later, the f")
 
 
 @pytest.mark.parametrize("asked", [{"tag": "ui"}, {"role": "qa"}, {"group_id": "g2"}])

@@ -17,7 +17,7 @@ from decklog.db.postgres.connections import PostgresConnections
 from decklog.db.postgres.listener import NotifyListener
 from decklog.db.postgres.search import PostgresSearch
 from decklog.db.postgres.session import NotBegun, Session, Statement, Take
-from decklog.db.postgres.transactions import PostgresTransactions, given_up
+from decklog.db.postgres.transactions import PostgresTransactions, retries_exhausted_error
 from decklog.db.search.marks import not_indexed
 from decklog.db.statements import PARAMETER, Statements
 from decklog.db.text_search import Span
@@ -170,7 +170,7 @@ class PostgresDatabase(PostgresSearch, PostgresTransactions):
             raise Invalid(f"a value can't be stored: {problem}") from problem
         except NotBegun as problem:
             # A block of the caller's own code is never run again.
-            raise given_up(problem) if self.is_in_transaction else problem from problem.__cause__
+            raise retries_exhausted_error(problem) if self.is_in_transaction else problem from problem.__cause__
 
     def rows(self, sql: str, parameters: Mapping[str, Any]) -> tuple[tuple[str, ...], list[Row]]:
         result = self._run(sql, parameters)

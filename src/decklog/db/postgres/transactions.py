@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
 
-# A busy server is retried for `busy_seconds`, one that ends connections this many times.
+# A busy server is retried for `busy_seconds`; lost connections are retried this many times.
 _MOST_LOSSES = 8
 _LONGEST_PAUSE_SECONDS = 0.5
 WRITE = (b"begin isolation level read committed",)
@@ -36,8 +36,8 @@ READ = (b"begin isolation level repeatable read read only",)
 READ_BY_SAME_PLANS = (*READ, b"set local plan_cache_mode = force_generic_plan", b"set local random_page_cost = 1.1")
 
 
-class _Held:
-    """A block that a caller holds open: its connection, and what it has found out so far."""
+class _OpenBlock:
+    """An open block of a caller: its connection and its cache."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -46,21 +46,21 @@ class _Held:
 
 
 class PostgresTransactions(Database):
-    """The transactions of a log on a server: each caller's connection, and what its transaction has found out so far."""
+    """The transactions of a log on a server: the connection and the cache of each caller."""
 
     def __init__(self, connections: PostgresConnections) -> None:
         self.connections = connections
-        # The schema that this process knows, once that is settled; another one means that it was migrated meanwhile.
+        # The schema version that this process knows, once checked; the database has another one after a migration.
         self.version = 0
         self.acknowledged = AcknowledgedHeads()
         self._forgotten: list[Any] = []
         self._reset()
 
     def _reset(self) -> None:
-        """Start with no transaction at all, as a new process does."""
-        # The connection of the job that a thread is running right now, and those of the blocks that callers hold open.
+        """Reset to the state of a new process, without transactions."""
+        # The connection of the running job by thread, and the open blocks by caller.
         self.local = local()
-        self._held: dict[object, _Held] = {}
+        self._open_blocks: dict[object, _OpenBlock] = {}
         self._gate = forks.ForkGate()
         self._opening = Lock()
         self._background: ThreadPoolExecutor | None = None
@@ -68,20 +68,24 @@ class PostgresTransactions(Database):
 
     @property
     def memo(self) -> dict[Any, Any]:  # type: ignore[override]
-        if (held := self._holding()) is not None:
+        if (held := self._find_open_block()) is not None:
             return held.memo
         known: dict[Any, Any] = self.local.memo
         return known
 
     def current(self) -> Connection | None:
-        """Return the connection of the transaction that the caller is in."""
+        """Return the connection of the caller's transaction, if any."""
         connection: Connection | None = getattr(self.local, "connection", None)
-        if connection is None and (held := self._holding()) is not None:
+        if connection is None and (held := self._find_open_block()) is not None:
             return held.connection
         return connection
 
-    def _holding(self) -> "_Held | None":
-        return self._held.get(current_caller()) if self._held and getattr(self.local, "connection", None) is None else None
+    def _find_open_block(self) -> "_OpenBlock | None":
+        return (
+            self._open_blocks.get(current_caller())
+            if self._open_blocks and getattr(self.local, "connection", None) is None
+            else None
+        )
 
     def if_undone(self, act: Callable[[], None]) -> None:
         connection = self.current()
@@ -90,11 +94,11 @@ class PostgresTransactions(Database):
 
     @property
     def is_in_transaction(self) -> bool:
-        return bool(self._held) and current_caller() in self._held
+        return bool(self._open_blocks) and current_caller() in self._open_blocks
 
     @contextmanager
-    def _at_work(self, connection: Connection, memo: dict[Any, Any]) -> Iterator[None]:
-        """Run a job on a connection: it does not await, so it is known by its thread from here on."""
+    def _working_on(self, connection: Connection, memo: dict[Any, Any]) -> Iterator[None]:
+        """Run a job on a connection. A job does not await, so its thread identifies it."""
         self.local.connection, self.local.memo = connection, memo
         try:
             yield
@@ -108,7 +112,7 @@ class PostgresTransactions(Database):
         return connection
 
     def session(self) -> Session:
-        """Return what runs the caller's statements."""
+        """Return the session of the caller's connection."""
         return self.connection().session
 
     @contextmanager
@@ -120,17 +124,17 @@ class PostgresTransactions(Database):
         at_once: bool = False,
         idle_seconds: float | None = None,
     ) -> Iterator[Connection]:
-        """Hold a connection and an open transaction; what is not committed inside is rolled back.
+        """Open a transaction on a connection for a block; roll back on an error.
 
-        It begins with its first statement, or at once: what is never retried must not begin on a connection that is lost.
-        The server ends it when this process is frozen for `idle_seconds`.
+        It begins with the first statement, or `at_once`: a block that is never retried must not begin on a lost connection.
+        The server ends it if this process is frozen for `idle_seconds`.
         """
         if idle_seconds is not None:
             begin = (*begin, b"set local idle_in_transaction_session_timeout = %d" % (idle_seconds * 1000))
         try:
             with (
                 self._gate.passing(),
-                self._begun(begin, patience_seconds, at_once) as connection,
+                self._connect_and_begin(begin, patience_seconds, at_once) as connection,
                 self._kept_alive(connection, idle_seconds),
             ):
                 try:
@@ -139,7 +143,7 @@ class PostgresTransactions(Database):
                     connection.undoing.clear()
                     self.acknowledged.add(connection.written)
                 except OutcomeUnknown:
-                    connection.undoing.clear()  # what nobody knows to be undone is not taken back
+                    connection.undoing.clear()  # it may be committed
                     raise
                 finally:
                     connection.session.end()
@@ -164,7 +168,7 @@ class PostgresTransactions(Database):
             raise
 
     def _commit(self, connection: Connection, *, is_read: bool) -> None:
-        """End a transaction; when the connection is lost at this moment, only the server knows how."""
+        """End a transaction. If the connection is lost during the commit, the outcome is unknown."""
         session = connection.session
         if session.is_unused:
             return
@@ -176,14 +180,14 @@ class PostgresTransactions(Database):
         try:
             session.flush()
         except psycopg.Error as problem:
-            # A statement that the server refused before it came to the commit: nothing is committed.
+            # The server refused an earlier statement, so nothing is committed.
             was_ended = problem.sqlstate is not None and last is not None and last.result is None
             if not errors.is_lost(problem) or was_ended or isinstance(problem, NotSent):
                 raise
             if not is_read:
                 raise OutcomeUnknown(
                     f"the connection was lost while a transaction was being committed: {str(problem).strip()}",
-                    hint="Check whether it was written before you repeat it; a verb with the same key may be repeated.",
+                    hint="Check whether it was written before you repeat it; a call with the same key is safe to repeat.",
                 ) from problem
 
     @contextmanager
@@ -199,15 +203,15 @@ class PostgresTransactions(Database):
             keep_alive.remove(connection)
 
     @contextmanager
-    def _begun(self, begin: tuple[bytes, ...], patience_seconds: float | None, at_once: bool) -> Iterator[Connection]:
+    def _connect_and_begin(self, begin: tuple[bytes, ...], patience_seconds: float | None, at_once: bool) -> Iterator[Connection]:
         end = time.monotonic() + self.connections.busy_seconds
         while True:
-            pool, connection = self._taken()
+            pool, connection = self._take_connection()
             settings = self.connections.local_settings if self.connections.shares_sessions else ()
             try:
                 connection.patience_seconds = patience_seconds
                 connection.session.begin((begin[0], *settings, *begin[1:]), dict.fromkeys(settings, connection.check_server))
-                # Nobody would hear of a loss that upkeep finds.
+                # Upkeep jobs have no caller to report a loss to.
                 if not getattr(self.local, "is_upkeep", False):
                     self.acknowledged.compare(connection)
                 try:
@@ -215,30 +219,30 @@ class PostgresTransactions(Database):
                         connection.session.flush()
                         self._check_version(connection.session)
                 except NotBegun as problem:
-                    # It was lost while nobody used it: the next one may be sound.
+                    # It was lost while idle: the next one may work.
                     if time.monotonic() < end:
                         continue
-                    raise given_up(problem) from problem.__cause__
+                    raise retries_exhausted_error(problem) from problem.__cause__
                 yield connection
                 return
             finally:
                 connection.patience_seconds = None
                 pool.putconn(connection)
 
-    def _taken(self) -> tuple[Pool, Connection]:
+    def _take_connection(self) -> tuple[Pool, Connection]:
         try:
             return self.connections.taken()
         except PoolTimeout as problem:
-            self.connections.reach()  # a server that can't be reached is no busy one
+            self.connections.reach()  # raises if the server is unreachable rather than busy
             raise Busy("all connections to the database are in use", hint="Try again.") from problem
 
     def _check_version(self, session: Session) -> None:
-        """Refuse to write to a log that was migrated while it was open, unless a statement of this transaction has checked."""
+        """Raise an error if the log was migrated while it was open, unless this transaction has checked that."""
         if self.version and not session.is_checked:
             self.check_version(session, session.rows_of(session.run(REQUIRED.encode()))[0][0])
 
     def check_version(self, session: Session, found: int) -> None:
-        """Refuse to go on with a schema that is not the one this process knows."""
+        """Raise an error if the schema version is not the one this process knows."""
         session.is_checked = True
         if self.version:
             check_open(found, self.version, "this database")
@@ -256,15 +260,15 @@ class PostgresTransactions(Database):
                 patience = self.connections.patience_seconds
                 with (
                     self.block(WRITE, patience_seconds=patience, idle_seconds=idle) as connection,
-                    self._at_work(connection, {}),
+                    self._working_on(connection, {}),
                 ):
                     return job()
             except NotBegun as problem:
                 lost_end = self._end_of_losses(lost_end)
                 if time.monotonic() >= lost_end:
-                    raise given_up(problem) from problem.__cause__
+                    raise retries_exhausted_error(problem) from problem.__cause__
             except ReadOnly:
-                # The session may be older than the server's present setting: once more on a new one.
+                # The session may be older than the server's current setting: retry once on a new one.
                 if not may_renew:
                     raise
                 may_renew = False
@@ -277,11 +281,11 @@ class PostgresTransactions(Database):
                 time.sleep(min(random.uniform(0, 0.02) * tries, _LONGEST_PAUSE_SECONDS))
 
     def _end_of_losses(self, known: float) -> float:
-        """Return until when lost connections are replaced, counted from the first loss: the job may have taken long before it."""
+        """Return the end of retries after lost connections, counted from the first loss."""
         return min(known, time.monotonic() + self.connections.busy_seconds)
 
     def _check_free(self) -> None:
-        for held in list(self._held.values()):
+        for held in list(self._open_blocks.values()):
             if not held.block.is_held():
                 held.block.check_free()
 
@@ -300,7 +304,7 @@ class PostgresTransactions(Database):
         return future
 
     def _write_in_background(self, job: Callable[[], T], is_upkeep: bool) -> T:
-        self.local.is_background = True  # the thread is of this log's own, and does nothing else
+        self.local.is_background = True  # a thread of this log's pool
         self.local.is_upkeep = is_upkeep
         return self.write(job)
 
@@ -316,30 +320,30 @@ class PostgresTransactions(Database):
             return job()
 
     def _inside(self) -> "AbstractContextManager[None]":
-        held = self._holding()
-        return nullcontext() if held is None else self._at_work(held.connection, held.memo)
+        held = self._find_open_block()
+        return nullcontext() if held is None else self._working_on(held.connection, held.memo)
 
     @contextmanager
     def _savepoint(self) -> Iterator[None]:
         connection = self.connection()
-        session, acts_before = connection.session, len(connection.undoing)
+        session, actions_before = connection.session, len(connection.undoing)
         left_for_commit = session.before_commit.copy()
         session.depth += 1
-        # Each by its own name: one inside of it may not have been released when this one is rolled back to.
+        # Unique names: an inner savepoint may still exist when this one is rolled back to.
         name = b"nested_%d" % session.depth
         session.queue(b"savepoint " + name)
         try:
             yield
         except BaseException:
             if not session.unqueue(b"savepoint " + name) and not connection.closed:
-                # A message that failed before it came to the savepoint is for the block around this one.
+                # The outer block handles a failure from before the savepoint.
                 with suppress(psycopg.errors.InvalidSavepointSpecification):
                     session.queue(b"rollback to " + name)
                     session.queue(b"release " + name)
                     session.flush()
             self.memo.clear()
             session.before_commit = left_for_commit
-            run_undo_actions(connection.undoing, acts_before)
+            run_undo_actions(connection.undoing, actions_before)
             raise
         finally:
             session.depth -= 1
@@ -350,7 +354,7 @@ class PostgresTransactions(Database):
 
     @contextmanager
     def held(self, patience_seconds: float | None) -> Iterator[None]:
-        """Hold a block open, on a server that may be silent for so long."""
+        """Hold a block open, on a server that may take `patience_seconds` to answer."""
         if self.current() is not None:
             with self._savepoint():
                 yield
@@ -359,15 +363,15 @@ class PostgresTransactions(Database):
         self.connections.check_writable()
         try:
             with self.block(WRITE, patience_seconds=patience_seconds, at_once=True, idle_seconds=BLOCK_SECONDS) as connection:
-                held = _Held(connection)
-                self._held[held.block.holder] = held
+                held = _OpenBlock(connection)
+                self._open_blocks[held.block.holder] = held
                 try:
                     yield
                 finally:
-                    del self._held[held.block.holder]
+                    del self._open_blocks[held.block.holder]
                     held.block.leave()
         except NotBegun as problem:
-            raise given_up(problem) from problem.__cause__
+            raise retries_exhausted_error(problem) from problem.__cause__
 
     def read(self, job: Callable[[], T], *, same_plans: bool = False) -> T:
         if self.current() is not None:
@@ -382,14 +386,14 @@ class PostgresTransactions(Database):
             except NotBegun as problem:
                 lost_end = self._end_of_losses(lost_end)
                 if time.monotonic() >= lost_end:
-                    raise given_up(problem) from problem.__cause__
+                    raise retries_exhausted_error(problem) from problem.__cause__
             except Unreachable:
                 if is_second or not self.connections.was_reached:
                     raise
-                is_second = True  # nothing was changed, so that it can be asked again
+                is_second = True  # a read is safe to repeat
 
     def _read(self, job: Callable[[], T], begin: tuple[bytes, ...]) -> T:
-        with self.block(begin) as connection, self._at_work(connection, {}):
+        with self.block(begin) as connection, self._working_on(connection, {}):
             until = deadline()
             self.local.is_reading = True
             try:
@@ -404,22 +408,22 @@ class PostgresTransactions(Database):
     def is_reading(self) -> bool:
         return getattr(self.local, "is_reading", False)
 
-    # Life
+    # Closing and forks
 
     def close(self) -> None:
-        """Commit what was submitted, and let go of all connections."""
+        """Commit all submitted jobs, and close all connections."""
         self._check_free()
         if self._background is not None:
             from concurrent.futures import wait
 
             wait(list(self._pending))
-            # What is tied to a job runs in a thread of these, which can't wait for its own end.
+            # A thread of the pool can't wait for its own end.
             self._background.shutdown(wait=not getattr(self.local, "is_background", False))
         self.connections.close()
 
     def before_fork(self) -> None:
-        # A transaction of this thread can't end before the fork does, whichever thread began it.
-        held = sum(held.block.is_of_this_thread() for held in list(self._held.values()))
+        # Don't wait for transactions of this thread: they can't end before the fork.
+        held = sum(held.block.is_of_this_thread() for held in list(self._open_blocks.values()))
         self._gate.shut(own=held + (getattr(self.local, "connection", None) is not None))
 
     def after_fork_in_parent(self) -> None:
@@ -432,8 +436,8 @@ class PostgresTransactions(Database):
         self._reset()
 
 
-def given_up(problem: NotBegun) -> DecklogError:
-    """Return why a transaction could not be begun, however often it was tried."""
+def retries_exhausted_error(problem: NotBegun) -> DecklogError:
+    """Return the error for a transaction that could not begin after all retries."""
     cause = problem.__cause__
     assert isinstance(cause, psycopg.Error)
     return errors.translate(cause)

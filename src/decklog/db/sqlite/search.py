@@ -34,18 +34,18 @@ class SqliteSearch(Database):
     def index_entries(self, mark: int, end: int) -> None:
         self.count(_INDEX, {"mark": mark, "end": end})
 
-    def search(self, select: str, asked: Search) -> Found:
+    def search(self, select: str, request: Search) -> Found:
         # A common word together with a rare condition is looked up entry by entry.
-        ends = {prefix: _expand(self, prefix) for prefix in asked.query.prefixes()}
+        ends = {prefix: _expand(self, prefix) for prefix in request.query.prefixes()}
         broad = [prefix for prefix, words in ends.items() if words is None]
         listed = {prefix: words for prefix, words in ends.items() if words is not None}
-        terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in asked.tags.items()]
-        terms += [f"words : {term}" for term in asked.query.without(broad).fts5(listed)]
-        bound = {**asked.bound, "match": " AND ".join(terms), "after": asked.after}
+        terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in request.tags.items()]
+        terms += [f"words : {term}" for term in request.query.without(broad).fts5(listed)]
+        bound = {**request.bound, "match": " AND ".join(terms), "after": request.after}
         if broad:
-            return found_among(self, select, asked, _candidates(self, asked, bound))
-        sql = _statement(select, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
-        return Found(self.rows(sql, {**bound, "limit": asked.limit})[1])
+            return found_among(self, select, request, _candidates(self, request, bound))
+        sql = _statement(select, request.condition, tuple(request.clauses("entry_text.rowid")), request.order)
+        return Found(self.rows(sql, {**bound, "limit": request.limit})[1])
 
     def forget_text(self, positions: list[int]) -> None:
         # Kind, agent and phase stay, so that entries are still found by these.
@@ -96,15 +96,15 @@ def _expand(database: Database, prefix: str) -> list[str] | None:
     return None
 
 
-def _candidates(database: Database, asked: Search, bound: dict[str, Any]) -> list[tuple[int, bool]]:
+def _candidates(database: Database, request: Search, bound: dict[str, Any]) -> list[tuple[int, bool]]:
     """List the first entries that have all but the broad prefixes, and whether each has these too."""
     if bound["match"]:
-        sql = _statement(_WITH_WORDS, asked.condition, tuple(asked.clauses("entry_text.rowid")), asked.order)
+        sql = _statement(_WITH_WORDS, request.condition, tuple(request.clauses("entry_text.rowid")), request.order)
     else:
-        clauses = [*asked.clauses("pos"), *([asked.condition] if asked.condition else [])] or ["true"]
-        sql = f"{_WITH_WORDS} where {' and '.join(clauses)} order by pos {asked.order} limit :limit"
+        clauses = [*request.clauses("pos"), *([request.condition] if request.condition else [])] or ["true"]
+        sql = f"{_WITH_WORDS} where {' and '.join(clauses)} order by pos {request.order} limit :limit"
     _, rows = database.rows(sql, {**bound, "limit": MOST_READ})
-    return [(pos, asked.query.matches(words_of(text))) for pos, text in rows]
+    return [(pos, request.query.matches(words_of(text))) for pos, text in rows]
 
 
 @lru_cache(64)

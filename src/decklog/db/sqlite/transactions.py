@@ -1,4 +1,4 @@
-"""Transactions on SQLite: one writer at a time in all processes, and readers that never wait for it."""
+"""Transactions on SQLite: one writer among all processes, and readers that never wait for it."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -17,31 +17,31 @@ from decklog.db.sqlite.connections import ReadConnection, SqliteConnections
 from decklog.db.sqlite.group_commit import GroupCommit, Ticket
 
 _COUNTDOWN = (4, 3, 2, 1, 0)
-# A read that has little time looks at the clock so often.
-_STEPS_BETWEEN_LOOKS = 2_000
+# SQLite steps between checks of a deadline.
+_STEPS_BETWEEN_CHECKS = 2_000
 
 
 class SqliteTransactions(Database):
-    """The transactions of a log in a SQLite file, and what the one that is open has found out so far."""
+    """The transactions of a log in a SQLite file, and the cache of the open one."""
 
     def __init__(self, connections: SqliteConnections) -> None:
         self.connections = connections
-        # The schema that this process knows; another one in the file means that it was migrated meanwhile.
+        # The schema version that this process knows; the file has another one after a migration.
         self.version = 0
-        # One dictionary, emptied when its content may no longer hold.
+        # Always the same dictionary; cleared when it may be outdated.
         self.memo = {}
-        self._undoing: list[Callable[[], None]] = []
+        self._undo_actions: list[Callable[[], None]] = []
         self._reset()
 
     def _reset(self) -> None:
-        """Start with no transaction at all, as a new process does."""
-        # The thread that is running a job right now, and the block that a caller holds open.
+        """Reset to the state of a new process, without transactions."""
+        # The thread that is running a job, and the open block of a caller.
         self.owner: int | None = None
         self.block: CallerBlock | None = None
         self._group = GroupCommit(self._commit_one, self._commit_all)
         self._seen_version: int | None = None
         self.memo.clear()
-        self._undoing.clear()
+        self._undo_actions.clear()
 
     @property
     def is_in_transaction(self) -> bool:
@@ -49,7 +49,7 @@ class SqliteTransactions(Database):
 
     @property
     def is_writing(self) -> bool:
-        """Whether the caller is inside of the transaction that is open."""
+        """Whether the caller is inside the open transaction."""
         return self.owner == get_ident() or self.is_in_transaction
 
     @property
@@ -61,8 +61,8 @@ class SqliteTransactions(Database):
             block.check_free()
 
     @contextmanager
-    def _at_work(self) -> Iterator[None]:
-        """Run a job in the caller's own block: it does not await, so it is known by its thread from here on."""
+    def _working_in_block(self) -> Iterator[None]:
+        """Run a job in the caller's block. A job does not await, so its thread identifies it."""
         self.owner = get_ident()
         try:
             yield
@@ -71,14 +71,14 @@ class SqliteTransactions(Database):
 
     def if_undone(self, act: Callable[[], None]) -> None:
         if self.is_writing:
-            self._undoing.append(act)
+            self._undo_actions.append(act)
 
     def write(self, job: Callable[[], T]) -> T:
         if self.owner == get_ident():
             return self._nested(job)
         if self.block is not None:
             if self.block.is_held():
-                with self._at_work():
+                with self._working_in_block():
                     return self._nested(job)
             self.block.check_free()
         self.connections.check_writable()
@@ -90,7 +90,7 @@ class SqliteTransactions(Database):
 
         self.connections.check_writable()
         future: Future[T] = Future()
-        future.set_running_or_notify_cancel()  # from here on it will be written, so nobody can cancel it
+        future.set_running_or_notify_cancel()  # it can't be cancelled any more
         self._group.queue(job, future)
         return future
 
@@ -102,10 +102,10 @@ class SqliteTransactions(Database):
     def _savepoint(self) -> Iterator[None]:
         connection = self.connections.writing()
         if not connection.in_transaction:
-            # A full disk takes the whole transaction with it; what followed would be committed piece by piece.
-            raise Conflict("this transaction was rolled back when an error came up in it", hint="Begin it anew.")
+            # A full disk rolls back the whole transaction; later statements would commit one by one.
+            raise Conflict("this transaction was rolled back after an error", hint="Start a new one.")
         connection.execute("savepoint nested")
-        acts_before = len(self._undoing)
+        actions_before = len(self._undo_actions)
         try:
             yield
         except BaseException:
@@ -113,7 +113,7 @@ class SqliteTransactions(Database):
                 connection.execute("rollback to nested")
                 connection.execute("release nested")
             self.memo.clear()
-            run_undo_actions(self._undoing, acts_before)
+            run_undo_actions(self._undo_actions, actions_before)
             raise
         connection.execute("release nested")
 
@@ -140,7 +140,7 @@ class SqliteTransactions(Database):
             self._commit_one(lambda: self._run_plain(batch))
         except BaseException as problem:
             if not _is_of_a_job(problem):
-                self._fail(batch, Busy("the thread that was writing this was interrupted; try again"))
+                self._fail(batch, Busy("the writing thread was interrupted; try again"))
                 raise
             self._commit_apart(batch)
 
@@ -171,7 +171,7 @@ class SqliteTransactions(Database):
                 ticket.error = problem
 
     def _begin(self) -> None:
-        """Take the lock and start a transaction. What was found out before still holds if nobody else has written since."""
+        """Acquire the lock and start a transaction. The cache stays valid if nobody else has written since."""
         connections = self.connections
         cursor, lock = connections.writing_cursor(), connections.lock
         connection = cursor.connection
@@ -201,24 +201,24 @@ class SqliteTransactions(Database):
             raise errors.translate(problem, connections.path) from problem
         self._seen_version = cursor.connection.data_version()
         self._committed = True
-        self._undoing.clear()
+        self._undo_actions.clear()
         connections.checkpoints.after_commit()
 
     def _end(self) -> None:
-        """Roll back what was not committed, and let the next writer in."""
+        """Roll back an uncommitted transaction, and release the lock."""
         self.owner = None
         connections = self.connections
         try:
             if not self._committed:
-                # SQLite rolls back when the disk is full: what was found out is void.
+                # SQLite rolls back by itself when the disk is full, so clear the cache in any case.
                 self.memo.clear()
                 connection = connections.writing()
                 if connection.in_transaction:
                     connection.execute("rollback")
         finally:
             connections.lock.release()
-            if self._undoing:
-                run_undo_actions(self._undoing)
+            if self._undo_actions:
+                run_undo_actions(self._undo_actions)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -247,7 +247,7 @@ class SqliteTransactions(Database):
         if self.owner == get_ident():
             return job()
         if self.is_in_transaction:
-            with self._at_work():
+            with self._working_in_block():
                 return job()
         if self.connections.readers.is_reading():
             return job()
@@ -263,7 +263,7 @@ class SqliteTransactions(Database):
         reader.reading = True
         try:
             if until is not None:
-                reader.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_LOOKS)
+                reader.connection.set_progress_handler(lambda: time.monotonic() > until, _STEPS_BETWEEN_CHECKS)
             reader.connection.execute("begin")
             return job()
         finally:
@@ -278,16 +278,16 @@ class SqliteTransactions(Database):
             if connection.in_transaction:
                 connection.execute("commit")
         except apsw.Error as problem:
-            # SQLite reports a damaged page again at the end; the read is over all the same.
+            # SQLite reports a damaged page again at the end, although the read has ended.
             if not isinstance(problem, apsw.CorruptError) or connection.in_transaction:
                 raise errors.translate(problem, self.connections.path) from problem
 
-    # Life
+    # Closing and forks
 
     def close(self) -> None:
-        """Commit what was submitted, and let go of the file."""
-        inside = self.is_writing
-        if not inside:
+        """Commit all submitted jobs, and close the file."""
+        is_inside = self.is_writing
+        if not is_inside:
             self._check_free()
             self._group.wait_until_answered()
             self._group.alone(after_all=True)
@@ -295,11 +295,11 @@ class SqliteTransactions(Database):
             self.connections.close()
             self._forget()
         finally:
-            if not inside:
+            if not is_inside:
                 self._group.done()
 
     def _forget(self) -> None:
-        # Each connection counts changes for itself: the number of the next one may be the same by chance.
+        # Data versions are per connection, so that of the next one may be equal by chance.
         self._seen_version = None
         self.memo.clear()
 
@@ -307,8 +307,8 @@ class SqliteTransactions(Database):
         return self.is_writing or (self.block is not None and self.block.is_of_this_thread())
 
     def before_fork(self) -> None:
-        # SQLite's locks do not pass to a child, but its bookkeeping of them and its mutexes do: no connection may live across
-        # a fork, and no thread may be inside of SQLite.
+        # A child inherits SQLite's mutexes and lock bookkeeping, but not its locks. So no connection may survive a fork, and
+        # no thread may be inside SQLite.
         if not self._is_in_this_thread():
             self._group.alone()
             self.connections.close_writer()
@@ -326,7 +326,7 @@ class SqliteTransactions(Database):
 
 
 def _is_of_a_job(problem: BaseException) -> bool:
-    """Return whether a job raised this: only in the main thread can it come from a signal handler."""
+    """Return whether a job raised this error. In the main thread it may come from a signal handler."""
     if isinstance(problem, Exception):
         return True
     return get_ident() != main_thread().ident

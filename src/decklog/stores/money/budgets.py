@@ -63,7 +63,7 @@ class Budgets(Store):
         replaced. What was spent before it was set counts too. A run, group or task that nobody knows is refused: it would be a
         budget for nothing.
         """
-        unit, ceiling = _limit(limit_microdollars, limit_tokens)
+        unit, ceiling = _parse_limit(limit_microdollars, limit_tokens)
         scope = parse_enum(BudgetScope, scope, "scope")
         if (scope is BudgetScope.ALL) != (scope_id is None) or scope_id == "":
             raise Invalid(f"a budget for {scope} needs {'no' if scope is BudgetScope.ALL else 'a'} scope_id", field="scope_id")
@@ -76,8 +76,8 @@ class Budgets(Store):
             "action": parse_enum(BudgetAction, action, "action"),
             "warn_percent": check_integer("warn_percent", warn_percent, low=1, high=100),
         }
-        meter = self._closed()
-        return self._replace(given) or self._begin(meter, given)
+        meter = self._lock_all()
+        return self._replace(given) or self._add_budget(meter, given)
 
     def _check_known(self, scope: BudgetScope, scope_id: str | None) -> None:
         """Raise an error for an unknown scope. Agents are not checked: they have no record before they begin."""
@@ -93,7 +93,7 @@ class Budgets(Store):
                 scope_id=scope_id,
             )
 
-    def _closed(self) -> BudgetMeter:
+    def _lock_all(self) -> BudgetMeter:
         """Take the locks in the common order, so that nothing is spent meanwhile."""
         meter = BudgetMeter(self._db, self._clock)
         meter.enter("@ledger")
@@ -109,7 +109,7 @@ class Budgets(Store):
         changes = {name: given[name] for name in ("ceiling", "action", "warn_percent")}
         return self._update(Budget, present[0].id, {**changes, "set_at": self._now(), "proof": self._nonce()})
 
-    def _begin(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
+    def _add_budget(self, meter: BudgetMeter, given: dict[str, Any]) -> Budget:
         self._check_known(given["scope"], given["scope_id"])
         budget = self._add(Budget, id=self._ids.new("budget"), set_at=self._now(), proof=self._nonce(), **given)
         meter.recount(budget, self._last_entry_at("@ledger"))
@@ -118,7 +118,7 @@ class Budgets(Store):
     @writes(owner_only=True)
     def lift(self, budget_id: str) -> Budget:
         """Remove a budget: it limits nothing any more."""
-        self._closed()
+        self._lock_all()
         return self._remove_one(Budget, budget_id)
 
     @reads
@@ -141,10 +141,10 @@ class Budgets(Store):
         shown: list[BudgetUsage] = []
         for budget in self.find(scope=scope, scope_id=scope_id):
             usage = meter.usage(budget, now)
-            shown.append({**usage.as_details(), **_state(usage), "days": self._days(budget, now)})
+            shown.append({**usage.as_details(), **_describe_state(usage), "days": self._load_days(budget, now)})
         return shown
 
-    def _days(self, budget: Budget, now: datetime) -> list[BudgetDay]:
+    def _load_days(self, budget: Budget, now: datetime) -> list[BudgetDay]:
         days = [(now - timedelta(days=back)).date().isoformat() for back in reversed(range(CHART_DAYS))]
         _, rows = self._db.rows(
             f"select day, {budget.unit} from budget_days where budget_id = :id and day >= :first and day <= :last",
@@ -157,16 +157,16 @@ class Budgets(Store):
     def check(self) -> BudgetCheck:
         """Compare every budget's running sums with its charges, and name the days that differ."""
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
-        problems = [problem for budget in budgets for problem in self._differing(meter, budget)]
+        problems = [problem for budget in budgets for problem in self._compare_sums(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
 
-    def _differing(self, meter: BudgetMeter, budget: Budget) -> list[BudgetDifference]:
+    def _compare_sums(self, meter: BudgetMeter, budget: Budget) -> list[BudgetDifference]:
         rows = self._db.each_as_is(
             "select day, microdollars, tokens, calls, unpriced_calls from budget_days where budget_id = :id",
             {"id": budget.id},
         )
         kept = {day: list(sums) for day, *sums in rows}
-        true = {day: list(sums) for day, *sums in meter.counted(budget)}
+        true = {day: list(sums) for day, *sums in meter.sum_by_day(budget)}
         nothing = [0, 0, 0, 0]
         return [
             {"budget_id": budget.id, "day": day, "kept": kept.get(day, nothing), "charged": true.get(day, nothing)}
@@ -178,12 +178,12 @@ class Budgets(Store):
         yield from self._find_lock_row_problems("budget_gates", "no", range(GATES))
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         for budget in budgets:
-            for wrong in self._differing(meter, budget):
+            for wrong in self._compare_sums(meter, budget):
                 columns = [name for name, *sums in zip(_SUMS, wrong["kept"], wrong["charged"], strict=True) if sums[0] != sums[1]]
-                yield _wrong_day(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
-        yield from self._strange_days(meter, {budget.id: budget for budget in budgets})
+                yield _day_problem(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
+        yield from self._find_stray_days(meter, {budget.id: budget for budget in budgets})
 
-    def _strange_days(self, meter: BudgetMeter, budgets: dict[str, Budget]) -> Iterator[dict[str, Any]]:
+    def _find_stray_days(self, meter: BudgetMeter, budgets: dict[str, Budget]) -> Iterator[dict[str, Any]]:
         """Yield days without a budget, days without activity, and times without an entry."""
         sql = "select budget_id, day, calls, as_of from budget_days order by budget_id, day"
         rows = list(self._db.each_as_is(sql, {}))
@@ -191,11 +191,11 @@ class Budgets(Store):
         for budget_id, day, calls, as_of in rows:
             budget = budgets.get(budget_id)
             if budget is None:
-                yield _wrong_day(budget_id, day, "is of no budget", "budget_id")
+                yield _day_problem(budget_id, day, "is of no budget", "budget_id")
             elif not calls and day not in meter.days_of_reservations(budget):
-                yield _wrong_day(budget_id, day, "is a day on which nothing was spent or held", "day")
+                yield _day_problem(budget_id, day, "is a day on which nothing was spent or held", "day")
             if as_of not in entry_times:
-                yield _wrong_day(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
+                yield _day_problem(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
 
     def derive(self) -> None:
         self._db.write(lambda: self._restore_lock_rows("budget_gates", "no", range(GATES)))
@@ -204,20 +204,20 @@ class Budgets(Store):
     @writes
     def rebuild(self) -> BudgetRebuild:
         """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
-        meter, budgets = self._closed(), self.find()
-        wrong = [problem for budget in budgets for problem in self._differing(meter, budget)]
+        meter, budgets = self._lock_all(), self.find()
+        wrong = [problem for budget in budgets for problem in self._compare_sums(meter, budget)]
         as_of = newest_time(self._db)  # reservations that any budget has seen expire stay expired
         for budget in budgets:
             meter.recount(budget, as_of)
         return {"budgets": len(budgets), "corrected": wrong}
 
 
-def _wrong_day(budget_id: str, day: str, what: str, column: str) -> dict[str, Any]:
+def _day_problem(budget_id: str, day: str, what: str, column: str) -> dict[str, Any]:
     where = {"table": "budget_days", "record_id": to_json([str(budget_id), str(day)]), "column": column}
     return {"what": f"budget_days {budget_id} {day} {what}", **where}
 
 
-def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:
+def _parse_limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, int]:
     if (microdollars is None) == (tokens is None):
         raise Invalid("a budget has one limit: give limit_microdollars or limit_tokens", field="limit_microdollars")
     if microdollars is None:
@@ -225,7 +225,7 @@ def _limit(microdollars: int | None, tokens: int | None) -> tuple[BudgetUnit, in
     return BudgetUnit.MICRODOLLARS, check_integer("limit_microdollars", microdollars, high=MOST)
 
 
-def _state(usage: PeriodUsage) -> BudgetState:
+def _describe_state(usage: PeriodUsage) -> BudgetState:
     """Return the status of a budget: ok, warn, or stop if nothing more may be spent."""
     budget, spent = usage.budget, usage.spent
     percent = spent * 100 // budget.ceiling if budget.ceiling else 100

@@ -20,16 +20,16 @@ from decklog.stores.intake import ANY_OF, parameter_batches
 from decklog.stores.money.ledger import Ledger
 from decklog.stores.money.meter import BudgetMeter
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, check, complete_by_task, day_of
+from decklog.stores.money.records import TOKENS, Charge, check_charge, complete_by_task, format_day
 
 BulkItem = dict[str, Any] | tuple[Any, ...]
 
 _PAID = f"select answer_id from charges where answer_id in {ANY_OF}"
 _WITH_KEY = f"select {', '.join(Charge.columns())} from charges where coalesce(run_id, '') = :run_id and key in {ANY_OF}"
 # Fields that another program may clear later; other fields keep their value.
-_MAY_BE_NOTHING = ("task_id", "call_site")
-_UNSAID: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
-_UNSAID.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
+_NULLABLE = ("task_id", "call_site")
+_DEFAULTS: dict[str, Any] = dict.fromkeys(("group_id", "task_id", "call_site", "occurred_at", "cost_microdollars"))
+_DEFAULTS.update(dict.fromkeys(("agent", "agent_id", "reservation_id", "key", "answer_id")), **dict.fromkeys(TOKENS, 0))
 _FIELDS = Charge.columns()
 _tokens = itemgetter(*TOKENS)
 
@@ -40,11 +40,11 @@ class _Batch:
     def __init__(self) -> None:
         self.entries: list[Sequence[Any]] = []
         # Charges with the position of their entry; they are written together, with the same time.
-        self.spent: list[tuple[int, dict[str, Any]]] = []
+        self.charges: list[tuple[int, dict[str, Any]]] = []
 
-    def spend(self, given: dict[str, Any]) -> None:
+    def reserve_place(self, given: dict[str, Any]) -> None:
         """Reserve the position of a charge's entry."""
-        self.spent.append((len(self.entries), given))
+        self.charges.append((len(self.entries), given))
         self.entries.append(())
 
 
@@ -65,14 +65,14 @@ class Bulk(Ledger):
         unbound = [one for one in items if type(one) is dict and ("model" not in one or one["answer_id"] not in bound)]
         with self._db.values.scan_batch(unbound):
             if unbound:
-                items = [self._named(one) if type(one) is dict and "model" in one else one for one in items]
+                items = [self._with_stored_answer_id(one) if type(one) is dict and "model" in one else one for one in items]
             return self._take_new(items)
 
     def _take_new(self, items: Sequence[BulkItem]) -> int:
         answers = [one["answer_id"] for one in items if type(one) is dict and "model" in one]
-        self._enter(items, answers)
+        self._lock_targets(items, answers)
         # Answers that were charged before, by any run.
-        paid = {answer for (answer,) in self._matching(_PAID, answers)}
+        paid = {answer for (answer,) in self._select_matching(_PAID, answers)}
         new, meter, batch = 0, self._meter, _Batch()
         for one in items:
             if isinstance(one, tuple):
@@ -81,13 +81,13 @@ class Bulk(Ledger):
                 batch.entries.append(self._writer.prepare({**one, "at": one.get("at") or self._now()}))
             elif one["answer_id"] not in paid:
                 paid.add(one["answer_id"])
-                given = self._placed(one)
+                given = self._complete(one)
                 if meter.budgets(given):
                     new += self._flush(batch) + 1
                     batch = _Batch()
                     self._charge(given, enforce=False)
                 else:
-                    batch.spend(given)
+                    batch.reserve_place(given)
         return new + self._flush(batch)
 
     def charge_all(self, items: Sequence[dict[str, Any]]) -> list[bool]:
@@ -95,7 +95,7 @@ class Bulk(Ledger):
 
         A charge with a known key is compared with the recorded one, as the verb does.
         """
-        all_given = [self._placed(one) for one in items]
+        all_given = [self._complete(one) for one in items]
         known, new, batch = set(self.known(all_given)), list[bool](), _Batch()
         self._meter.pass_gates({given["run_id"] or "@ledger" for given in all_given})
         for given in all_given:
@@ -105,7 +105,7 @@ class Bulk(Ledger):
                 batch = _Batch()
                 new.append(not self._charge(given, enforce=False).already)
             else:
-                batch.spend(given)
+                batch.reserve_place(given)
                 new.append(True)
             known.add(place)
         self._flush(batch)
@@ -121,7 +121,7 @@ class Bulk(Ledger):
             keys.setdefault(one["run_id"] or "", {})[stored] = one["key"]
         found: dict[tuple[str, str], Charge] = {}
         for run_id, named in keys.items():
-            charges = Charge.from_rows(Charge.columns(), list(self._matching(_WITH_KEY, [*named], run_id=run_id)))
+            charges = Charge.from_rows(Charge.columns(), list(self._select_matching(_WITH_KEY, [*named], run_id=run_id)))
             found |= {(run_id, named[str(charge.key)]): charge for charge in charges}
         return found
 
@@ -130,14 +130,14 @@ class Bulk(Ledger):
 
         Values that are not given are kept: a price that was looked up, and the actor. Call it in a transaction.
         """
-        given = self._placed(items)
-        names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _MAY_BE_NOTHING)]
+        given = self._complete(items)
+        names = [name for name in items if name not in ("run_id", "key") and (items[name] is not None or name in _NULLABLE)]
         bound = self._db.values.bind({name: given[name] for name in names})[0]
         if bound == self._db.values.bind({name: getattr(charge, name) for name in names})[0]:
             return False
         fields = {name: given[name] for name in names}
         counted = charge.counted_at or charge.occurred_at
-        if day_of(counted) != day_of(fields.get("occurred_at", charge.occurred_at)):
+        if format_day(counted) != format_day(fields.get("occurred_at", charge.occurred_at)):
             fields["counted_at"] = counted
         changed = self._update(Charge, charge.id, fields, note=note)
         meter, entry_at = self._meter, self._last_entry_at(charge.run_id or "@ledger")
@@ -145,7 +145,7 @@ class Bulk(Ledger):
         meter.move(charge, changed, counted, entry_at)
         return True
 
-    def _named(self, charge: dict[str, Any]) -> dict[str, Any]:
+    def _with_stored_answer_id(self, charge: dict[str, Any]) -> dict[str, Any]:
         """Return the charge with its answer id as stored."""
         return {**charge, "answer_id": self._db.values.bind_text("answer_id", charge["answer_id"])[0]}
 
@@ -153,9 +153,9 @@ class Bulk(Ledger):
     def _meter(self) -> BudgetMeter:
         return BudgetMeter(self._db, self._clock)
 
-    def _enter(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
+    def _lock_targets(self, items: Sequence[BulkItem], answers: Sequence[str]) -> None:
         """Lock the streams, then the gates of charges, in the common order."""
-        streams = {one[chain.STREAM] if isinstance(one, tuple) else _stream_of(one) for one in items}
+        streams = {one[chain.STREAM] if isinstance(one, tuple) else _target_stream(one) for one in items}
         self._lock_all(streams)
         if answers:
             self._meter.pass_gates({*streams, *answers})
@@ -166,27 +166,27 @@ class Bulk(Ledger):
             if stream not in RESERVED or self._db.lock_stream(stream) is not None:
                 self._db.memo["head", stream] = self._writer.lock_head(stream)
 
-    def _matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
+    def _select_matching(self, sql: str, values: Sequence[str], **bound: str) -> Iterator[Row]:
         """Yield the rows that have any of some values, in batches of one size."""
         for some in parameter_batches(values):
             yield from self._db.rows(sql, {**bound, **some})[1]
 
-    def _placed(self, items: dict[str, Any]) -> dict[str, Any]:
-        given = {**_UNSAID, **items}
-        check(given)
+    def _complete(self, items: dict[str, Any]) -> dict[str, Any]:
+        given = {**_DEFAULTS, **items}
+        check_charge(given)
         given["is_late"] = is_late()
         if acting.get() is not None:
             self._attribute(given)
         if given["task_id"] is not None:
-            complete_by_task(self._db, given, {**_UNSAID, **items})
+            complete_by_task(self._db, given, {**_DEFAULTS, **items})
         return given
 
-    def _charged(self, batch: _Batch) -> list[tuple[Any, ...]]:
+    def _build_rows(self, batch: _Batch) -> list[tuple[Any, ...]]:
         """Build the rows of charges without a budget, and put their entries into the batch."""
         rows: list[tuple[Any, ...]] = []
         now = self._now()
-        ids = self._ids.several("charge", len(batch.spent))
-        for charge_id, (place, given) in zip(ids, batch.spent, strict=True):
+        ids = self._ids.several("charge", len(batch.charges))
+        for charge_id, (place, given) in zip(ids, batch.charges, strict=True):
             bound, redacted = self._db.values.bind(with_defaults(Charge, self._fields(given, charge_id, now)))
             rows.append(tuple(bound.values()))
             batch.entries[place] = tuple(self._writer.build_change_entry(Charge, _FIELDS, rows[-1], "added", None, redacted))
@@ -198,15 +198,15 @@ class Bulk(Ledger):
         if cost is None:
             cost = self._prices.cost(given["model"], occurred, _tokens(given))
         fields = {**given, "id": charge_id, "occurred_at": occurred, "cost_microdollars": cost}
-        if day_of(occurred) != day_of(now):
+        if format_day(occurred) != format_day(now):
             fields["counted_at"] = now
         return fields
 
     def _flush(self, batch: _Batch) -> int:
-        if batch.spent:
-            self._db.insert(Charge.table, _FIELDS, self._charged(batch))
+        if batch.charges:
+            self._db.insert(Charge.table, _FIELDS, self._build_rows(batch))
         return len(batch.entries) - len(self._writer.write(batch.entries).known) if batch.entries else 0
 
 
-def _stream_of(one: dict[str, Any]) -> str:
+def _target_stream(one: dict[str, Any]) -> str:
     return str(one["stream"]) if "stream" in one else one["run_id"] or "@ledger"

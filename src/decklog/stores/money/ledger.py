@@ -13,7 +13,7 @@ from decklog.records.record import Page
 from decklog.stores.base import Store
 from decklog.stores.money.meter import BudgetMeter, Spending
 from decklog.stores.money.prices import PriceList
-from decklog.stores.money.records import TOKENS, Charge, Reservation, check, complete_by_task, day_of, place_of
+from decklog.stores.money.records import TOKENS, Charge, Reservation, budget_place, check_charge, complete_by_task, format_day
 from decklog.stores.results.money import SpendRow, SpendSummary
 
 _SAME = ("model", *TOKENS)
@@ -91,22 +91,22 @@ class Ledger(Store):
         given |= {"model": model, "cost_microdollars": cost_microdollars, "call_site": call_site, "occurred_at": occurred_at}
         given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent, "agent_id": agent_id}
         given |= {"reservation_id": reservation_id, "key": key, "answer_id": answer_id}
-        check(given)
+        check_charge(given)
         # Money that was spent is recorded, even if another worker has the task.
         given["is_late"] = is_late()
         return self._charge(given, enforce and not given["is_late"])
 
     def _charge(self, given: dict[str, Any], enforce: bool) -> Charge:
         named = dict(given)
-        reservation = self._inherit(given)
+        reservation = self._apply_reservation(given)
         self._attribute(given)
         complete_by_task(self._db, given, named, reservation)
         meter, stream = BudgetMeter(self._db, self._clock), given["run_id"] or "@ledger"
         meter.enter(stream, given["answer_id"])
-        known = self._known(given)
+        known = self._find_known(given)
         if known is not None:
             return known.mark_already()
-        reservation = reservation or self._of_held_task(given)
+        reservation = reservation or self._find_task_reservation(given)
         if reservation is not None and given["agent"] is None:
             given["agent"] = reservation.agent
         given["occurred_at"] = given["occurred_at"] or self._now()
@@ -120,22 +120,22 @@ class Ledger(Store):
 
     def _attribute(self, given: dict[str, Any]) -> None:
         """Fill in the attribution of a charge from the context."""
-        who = acting.get() or {}
+        actor = acting.get() or {}
         # The context's group does not apply to another task that the caller names.
-        is_other = who.get("task_id") is not None and given["task_id"] not in (None, who["task_id"])
+        is_other = actor.get("task_id") is not None and given["task_id"] not in (None, actor["task_id"])
         for name in ("agent", "agent_id") if is_other else ("agent", "agent_id", "group_id", "task_id"):
-            given[name] = who.get(name) if given[name] is None else given[name]
+            given[name] = actor.get(name) if given[name] is None else given[name]
 
     def _write(self, given: dict[str, Any], spending: Spending) -> Charge:
         held = spending.paying
-        if day_of(spending.at) != day_of(given["occurred_at"]):
+        if format_day(spending.at) != format_day(given["occurred_at"]):
             given["counted_at"] = spending.at
         charge = self._add(Charge, id=self._ids.new("charge"), overdrew=bool(spending.overdrawn), **given)
         spending.count(self._last_entry_at(Charge.stream_of(given)))
         if held is not None:
             used = {"used_microdollars": charge.cost_microdollars or 0, "used_tokens": charge.tokens}
             self._update(Reservation, held.id, {}, adding=used)
-        for subtype, body, payload in spending.news():
+        for subtype, body, payload in spending.build_notices():
             self._journal.append(
                 Charge.stream_of(given),
                 body,
@@ -148,12 +148,12 @@ class Ledger(Store):
             )
         return charge
 
-    def _inherit(self, given: dict[str, Any]) -> Reservation | None:
+    def _apply_reservation(self, given: dict[str, Any]) -> Reservation | None:
         """Take the run, group and task from the named reservation. Raise an error if the charge is for another."""
         if given["reservation_id"] is None:
             return None
         reservation = self._fetch(Reservation, given["reservation_id"])
-        for name, held in place_of(reservation.values()).items():
+        for name, held in budget_place(reservation.values()).items():
             # A run and its reservations share a stream, so a missing run is a value here too.
             if given[name] not in (None, held) and (held is not None or name == "run_id"):
                 raise Invalid(
@@ -164,7 +164,7 @@ class Ledger(Store):
                 given[name] = held if held is not None else given[name]
         return reservation
 
-    def _of_held_task(self, given: dict[str, Any]) -> Reservation | None:
+    def _find_task_reservation(self, given: dict[str, Any]) -> Reservation | None:
         """Find the open reservation of the claimed task, if this charge is for it.
 
         A worker that has lost the task has lost its reservation too: another worker may have reserved it.
@@ -184,7 +184,7 @@ class Ledger(Store):
         given["reservation_id"] = found and found.id
         return found
 
-    def _known(self, given: dict[str, Any]) -> Charge | None:
+    def _find_known(self, given: dict[str, Any]) -> Charge | None:
         """Find the charge of a repeated call. The same key for another call is an error."""
         if (paid := self._seek_by(Charge, answer_id=given["answer_id"])) is not None:
             return paid
@@ -261,7 +261,7 @@ class Ledger(Store):
         where.equal(call_site=call_site, model=model)
         where.between("occurred_at", since, until)
         by = parse_enum(SpendBy, by, "by")
-        rows = self._sums(by, where)
+        rows = self._sum_rows(by, where)
         if by is SpendBy.DAY:
             rows.sort(key=lambda row: row["key"] or "")
         else:
@@ -269,7 +269,7 @@ class Ledger(Store):
         total: Any = {name: sum(row[name] for row in rows) for name in _SPEND[1:]}  # type: ignore[literal-required]
         return {"by": by.value, "rows": rows, "total": total}
 
-    def _sums(self, by: SpendBy, where: Where) -> list[SpendRow]:
+    def _sum_rows(self, by: SpendBy, where: Where) -> list[SpendRow]:
         bound, _ = self._db.values.bind(where.bound)
         sums = ", ".join(f"cast(sum({name}) as bigint)" for name in TOKENS)
         _, rows = self._db.rows(

@@ -32,16 +32,16 @@ from decklog.stores.money.records import (
     PeriodSpan,
     Reservation,
     ReservationState,
-    day_of,
-    place_of,
-    span_of,
+    budget_place,
+    format_day,
+    period_at,
 )
 from decklog.stores.of_run import run_not_found
 from decklog.stores.results.money import BudgetFigures
 
 GATES = 32
-_MOST_REMEMBERED = 1000
-_whose = itemgetter(*COLUMNS.values())
+_MAX_CACHED_PLACES = 1000
+_select_columns = itemgetter(*COLUMNS.values())
 _BUDGETS = f"""
 select *
   from budgets
@@ -88,12 +88,12 @@ class PeriodUsage:
     def free(self) -> int:
         return self.budget.ceiling - self.spent - self.reserved
 
-    def exceeded(self, amount: int) -> BudgetExceeded:
+    def exceeded_error(self, amount: int) -> BudgetExceeded:
         """Return the error for an amount that this budget does not allow."""
         budget = self.budget
         renews = f"it renews at {to_text(self.span.renews_at)}" if self.span.renews_at else "it never renews"
         # Exact amounts: rounded, the rest and the needed amount could look equal.
-        left, ceiling, needed = (budget.say(one, exact=True) for one in (max(0, self.free), budget.ceiling, amount))
+        left, ceiling, needed = (budget.format_amount(one, exact=True) for one in (max(0, self.free), budget.ceiling, amount))
         return BudgetExceeded(
             f"the budget of {budget.title}, has {left} left of {ceiling} and this needs {needed}; {renews}",
             hint="Ask the owner to raise it, or wait until it renews or reservations end. See them: decklog budgets find",
@@ -148,16 +148,16 @@ class BudgetMeter:
 
     def budgets(self, place: Mapping[str, Any]) -> list[Budget]:
         """Find and lock the budgets that apply. They do not change while the caller has a gate."""
-        whose = _whose(place)
+        whose = _select_columns(place)
         known: dict[Any, list[Budget]] = self._db.memo.setdefault("budgets", {})
         found = known.get(whose)
         if found is None:
-            if len(known) >= _MOST_REMEMBERED:
+            if len(known) >= _MAX_CACHED_PLACES:
                 known.clear()
-            found = known[whose] = self._locked(place)
+            found = known[whose] = self._load_and_lock(place)
         return found
 
-    def _locked(self, place: Mapping[str, Any]) -> list[Budget]:
+    def _load_and_lock(self, place: Mapping[str, Any]) -> list[Budget]:
         bound, _ = self._db.values.bind({column: place[column] for column in COLUMNS.values()})
         sought = {column: bound[column] and f"{scope} {bound[column]}" for scope, column in COLUMNS.items()}
         one = f"{BudgetScope.GROUP} {bound['run_id']}/{bound['group_id']}" if bound["run_id"] and bound["group_id"] else None
@@ -172,14 +172,14 @@ class BudgetMeter:
 
     def usage(self, budget: Budget, at: datetime) -> PeriodUsage:
         """Return the status of a budget in the period that a time is in."""
-        span = span_of(budget.period, at)
+        span = period_at(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
         seen = row[2] or ""
         as_of = max(self._now(), seen)
         return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
-    def holds(self, reservation: Reservation, usages: list[PeriodUsage]) -> bool:
+    def is_in_force(self, reservation: Reservation, usages: list[PeriodUsage]) -> bool:
         """Return whether a reservation is open and not expired, by the latest time that any of its budgets has seen."""
         if reservation.state is not ReservationState.OPEN:
             return False
@@ -194,7 +194,7 @@ class BudgetMeter:
              where state = 'open' and expires_at > :as_of
                and {unit} > used_{unit}
                and reserved_at >= :start and reserved_at < :end
-               and {_in_scope(budget)}
+               and {_scope_condition(budget)}
             """,
             bound,
         )
@@ -221,7 +221,7 @@ class BudgetMeter:
             _ADD,
             {
                 "budget_id": usage.budget.id,
-                "day": day_of(at),
+                "day": format_day(at),
                 "microdollars": microdollars or 0,
                 "tokens": tokens,
                 "calls": calls,
@@ -233,16 +233,16 @@ class BudgetMeter:
     def move(self, before: Charge, after: Charge, at: datetime, entry_at: str) -> None:
         """Replace the amounts of a corrected charge on the day on which it was counted."""
         for charge, sign in ((before, -1), (after, 1)):
-            for budget in self.budgets(place_of(charge.values())):
+            for budget in self.budgets(budget_place(charge.values())):
                 cost = None if charge.cost_microdollars is None else sign * charge.cost_microdollars
                 usage = self.usage(budget, at)
                 self.add(usage, at, entry_at=entry_at, microdollars=cost, tokens=sign * charge.tokens, calls=sign)
-                if sign < 0 and day_of(at) not in self.days_of_reservations(budget):
+                if sign < 0 and format_day(at) not in self.days_of_reservations(budget):
                     # A day without a call or a reservation has no row.
                     sql = "delete from budget_days where budget_id = :id and day = :day and calls = 0"
-                    self._db.count(sql, {"id": budget.id, "day": day_of(at)})
+                    self._db.count(sql, {"id": budget.id, "day": format_day(at)})
 
-    def counted(self, budget: Budget) -> list[tuple[Any, ...]]:
+    def sum_by_day(self, budget: Budget) -> list[tuple[Any, ...]]:
         """Count a budget's charges by day: day, microdollars, tokens, calls, calls without a price."""
         _, rows = self._db.rows(
             f"""
@@ -252,7 +252,7 @@ class BudgetMeter:
                    count(*),
                    count(*) - count(cost_microdollars)
               from charges
-             where {_in_scope(budget)}
+             where {_scope_condition(budget)}
              group by 1
              order by 1
             """,
@@ -262,7 +262,7 @@ class BudgetMeter:
 
     def days_of_reservations(self, budget: Budget) -> set[str]:
         """Return the days with reservations of a budget."""
-        sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_in_scope(budget)}"
+        sql = f"select distinct substr(reserved_at, 1, 10) from reservations where {_scope_condition(budget)}"
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
     def known_entry_times(self, times: set[str]) -> set[str]:
@@ -274,12 +274,12 @@ class BudgetMeter:
         """Rebuild a budget's days from its charges, as of the time of an entry. The gates must be closed."""
         self._db.count("delete from budget_days where budget_id = :budget_id", {"budget_id": budget.id})
         names = ("day", "microdollars", "tokens", "calls", "unpriced_calls")
-        rows = [dict(zip(names, row, strict=True)) for row in self.counted(budget)]
+        rows = [dict(zip(names, row, strict=True)) for row in self.sum_by_day(budget)]
         if rows:
             self._db.many(_ADD, [{"budget_id": budget.id, "as_of": as_of, **row} for row in rows])
 
 
-def _in_scope(budget: Budget) -> str:
+def _scope_condition(budget: Budget) -> str:
     if budget.scope is BudgetScope.ALL:
         return "1 = 1"
     if budget.scope is BudgetScope.GROUP and "/" in (budget.scope_id or ""):
@@ -294,7 +294,7 @@ class Spending:
         self, meter: BudgetMeter, given: Mapping[str, Any], tokens: int, reservation: Reservation | None, now: datetime
     ) -> None:
         self._meter = meter
-        self._place = place_of(given)
+        self._place = budget_place(given)
         self._model: str = given["model"]
         self._cost: int | None = given["cost_microdollars"]
         self._tokens = tokens
@@ -311,7 +311,7 @@ class Spending:
         """
         if reservation is not None:
             usages = [self._meter.usage(budget, reservation.reserved_at) for budget in budgets]
-            if self._meter.holds(reservation, usages):
+            if self._meter.is_in_force(reservation, usages):
                 self.at, self.paying = reservation.reserved_at, reservation
                 return usages
         return [self._meter.usage(budget, self.at) for budget in budgets]
@@ -331,7 +331,7 @@ class Spending:
             extra = amount - self._covered(usage.budget, amount)
             if extra > max(0, usage.free):
                 if enforce:
-                    raise usage.exceeded(extra)
+                    raise usage.exceeded_error(extra)
                 self.overdrawn.append(usage)
 
     def _amount(self, budget: Budget) -> int | None:
@@ -356,13 +356,15 @@ class Spending:
         for usage in self._usages:
             self._meter.add(usage, self.at, entry_at=entry_at, microdollars=self._cost, tokens=self._tokens, calls=1)
 
-    def news(self) -> Iterator[tuple[str, str, BudgetFigures]]:
+    def build_notices(self) -> Iterator[tuple[str, str, BudgetFigures]]:
         """Yield notices for the owner as kind, text and figures: budgets that are overdrawn, passed or nearly used up."""
         for before in self._usages:
             budget, amount = before.budget, self._amount(before.budget) or 0
             spent = before.spent + amount
             after = replace(before, spent=spent, reserved=before.reserved - self._covered(budget, amount))
-            words = f"the budget of {budget.title}, has spent {budget.say(spent)} of {budget.say(budget.ceiling)}"
+            words = (
+                f"the budget of {budget.title}, has spent {budget.format_amount(spent)} of {budget.format_amount(budget.ceiling)}"
+            )
             if before in self.overdrawn and self._amount(budget) is None:
                 yield "budget_unpriced", f"{words}, and one more call has no known price", after.as_details()
             elif before in self.overdrawn:

@@ -68,24 +68,24 @@ class PriceList:
         self._remember = remember
 
     def find(self, model: str, at: datetime, prompt_tokens: int) -> Price | None:
-        own = self._remembered(model) if self._remember else self._own(model)
-        return _holding(own, at, prompt_tokens) or _holding(shipped().get(model, ()), at, prompt_tokens)
+        own = self._load_cached(model) if self._remember else self._load_own(model)
+        return _find_valid(own, at, prompt_tokens) or _find_valid(load_shipped_prices().get(model, ()), at, prompt_tokens)
 
     def cost(self, model: str, at: datetime, tokens: Tokens) -> int | None:
         """Return a call's cost in microdollars; None if unknown."""
         price = self.find(model, at, sum(tokens[:3]))
         return None if price is None else price.cost(tokens)
 
-    def _own(self, model: str) -> tuple[Price, ...]:
+    def _load_own(self, model: str) -> tuple[Price, ...]:
         names, rows = self._db.rows(
             "select * from prices where model = :model order by valid_from desc, over_tokens desc", {"model": model}
         )
         return tuple(Price.from_row(names, row) for row in rows)
 
-    def _remembered(self, model: str) -> tuple[Price, ...]:
+    def _load_cached(self, model: str) -> tuple[Price, ...]:
         known: tuple[Price, ...] | None = self._db.memo.get(("prices", model))
         if known is None:
-            known = self._db.memo["prices", model] = self._own(model)
+            known = self._db.memo["prices", model] = self._load_own(model)
         return known
 
     def forget(self, model: str) -> None:
@@ -93,7 +93,7 @@ class PriceList:
         self._db.memo.pop(("prices", model), None)
 
 
-def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Price | None:
+def _find_valid(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Price | None:
     """Return the valid one of prices that are sorted newest first, and longest prompts first."""
     for price in prices:
         if price.valid_from <= at and (price.over_tokens == 0 or price.over_tokens < prompt_tokens):
@@ -102,7 +102,7 @@ def _holding(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> Pri
 
 
 @lru_cache
-def shipped() -> dict[str, tuple[Price, ...]]:
+def load_shipped_prices() -> dict[str, tuple[Price, ...]]:
     """Load the prices that are shipped with Decklog, by model, newest and longest prompts first."""
     with open(_SHIPPED, encoding="utf-8") as file:
         rows = json.load(file)["prices"]
@@ -169,10 +169,10 @@ class Prices(Store):
             raise Invalid(
                 "prices are a list of objects, each with model, valid_from, input_price and output_price", field="prices"
             )
-        return [self._set(_row(row, number)) for number, row in enumerate(rows, 1)]
+        return [self._set(_parse_price(row, number)) for number, row in enumerate(rows, 1)]
 
     def _set(self, row: dict[str, Any]) -> Price:
-        _check(row)
+        _check_price(row)
         PriceList(self._db).forget(row["model"])
         return self._upsert(Price, {name: row.get(name) for name in Price.columns()})
 
@@ -191,7 +191,7 @@ class Prices(Store):
         check_time_zone("at", at)
         price = PriceList(self._db).find(model, at or self._now(), prompt_tokens)
         if price is None:
-            raise _unknown(model)
+            raise _unknown_price(model)
         return price
 
     @reads
@@ -199,7 +199,11 @@ class Prices(Store):
         """List every price, the log's own and those that come with Decklog, by model and the newest first."""
         own = self._list(Price, Where(Price, model=model), order="model")
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
-        listed = shipped().get(model, ()) if model is not None else [price for many in shipped().values() for price in many]
+        listed = (
+            load_shipped_prices().get(model, ())
+            if model is not None
+            else [price for many in load_shipped_prices().values() for price in many]
+        )
         own += [price for price in listed if (price.model, price.valid_from, price.over_tokens) not in keys]
         return sorted(own, key=lambda price: (price.model, -price.valid_from.timestamp(), price.over_tokens))
 
@@ -221,11 +225,11 @@ class Prices(Store):
             raise Invalid("a call can't use fewer than 0 tokens", field="input_tokens")
         cost = PriceList(self._db).cost(model, at or self._now(), tokens)
         if cost is None:
-            raise _unknown(model)
+            raise _unknown_price(model)
         return cost
 
 
-def _unknown(model: str) -> NotFound:
+def _unknown_price(model: str) -> NotFound:
     return NotFound(
         f"the price of {model!r} is not known",
         hint=f"Set it: decklog prices set {model} INPUT_PRICE OUTPUT_PRICE, in dollars per million tokens",
@@ -234,7 +238,7 @@ def _unknown(model: str) -> NotFound:
     )
 
 
-def _row(given: object, number: int) -> dict[str, Any]:
+def _parse_price(given: object, number: int) -> dict[str, Any]:
     """Parse one price of a file."""
     if not isinstance(given, dict):
         raise Invalid(f"price {number} is not an object", field="prices")
@@ -250,7 +254,7 @@ def _row(given: object, number: int) -> dict[str, Any]:
     return {"over_tokens": 0, **given, "valid_from": valid_from}
 
 
-def _check(row: dict[str, Any]) -> None:
+def _check_price(row: dict[str, Any]) -> None:
     check_not_blank("model", row["model"])
     for name in _AMOUNTS:
         value = row.get(name)

@@ -105,7 +105,7 @@ class Budget(Record):
         whose = "everything" if self.scope is BudgetScope.ALL else f"{self.scope} {self.scope_id}"
         return f"{whose}, {self.period}" if self.period is BudgetPeriod.FOREVER else f"{whose}, per {self.period}"
 
-    def say(self, amount: int, *, exact: bool = False) -> str:
+    def format_amount(self, amount: int, *, exact: bool = False) -> str:
         """Format an amount of this budget's unit for people."""
         return dollars(amount, exact=exact) if self.unit is BudgetUnit.MICRODOLLARS else f"{amount} tokens"
 
@@ -159,7 +159,7 @@ class PeriodSpan:
 _FOREVER = PeriodSpan("", "~", None)
 
 
-def span_of(period: BudgetPeriod, at: datetime) -> PeriodSpan:
+def period_at(period: BudgetPeriod, at: datetime) -> PeriodSpan:
     """Return the period that a time is in."""
     today = at.astimezone(UTC).date()
     match period:
@@ -179,12 +179,12 @@ def _span(start: date, end: date) -> PeriodSpan:
     return PeriodSpan(start.isoformat(), end.isoformat(), datetime(end.year, end.month, end.day, tzinfo=UTC))
 
 
-def day_of(moment: datetime) -> str:
+def format_day(moment: datetime) -> str:
     """Return the day of a time."""
     return to_text(moment)[:10]
 
 
-def place_of(values: Mapping[str, Any]) -> dict[str, Any]:
+def budget_place(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that decide which budgets apply."""
     return {column: values[column] for column in COLUMNS.values()}
 
@@ -265,7 +265,7 @@ class Charge(Record):
         return self.input_tokens + self.cache_read_tokens + self.cache_create_tokens + self.output_tokens
 
 
-def check(given: Mapping[str, Any]) -> None:
+def check_charge(given: Mapping[str, Any]) -> None:
     """Raise Invalid for impossible tokens or costs."""
     if not given["model"].strip():
         raise Invalid("a charge needs the name of its model", field="model")

@@ -23,8 +23,8 @@ from decklog.stores.money.records import (
     Reservation,
     ReservationState,
     ReservationStateLike,
+    budget_place,
     complete_by_task,
-    place_of,
 )
 
 DEFAULT = timedelta(hours=1)
@@ -53,7 +53,7 @@ class Reservations(Store):
         """Hold money and tokens for calls to come, in every budget they fall under, until a time.
 
         Without a time it ends after an hour; the longest is seven days, and `extend` prolongs it. It is refused
-        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` names who it is for. With a
+        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` names actor it is for. With a
         key that is known in its run, the first reservation comes back.
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
@@ -62,15 +62,15 @@ class Reservations(Store):
         check_integer("tokens", tokens, high=MOST)
         given: dict[str, Any] = {"microdollars": amount_microdollars, "tokens": tokens, "holder": holder, "key": key}
         given |= {"run_id": run_id, "group_id": group_id, "task_id": task_id, "agent": agent}
-        who, named = acting.get() or {}, dict(given)
+        actor, named = acting.get() or {}, dict(given)
         for name in ("agent", "group_id", "task_id"):
-            given[name] = who.get(name) if given[name] is None else given[name]
+            given[name] = actor.get(name) if given[name] is None else given[name]
         complete_by_task(self._db, given, named)
         run_id = given["run_id"]
         meter = BudgetMeter(self._db, self._clock)
         meter.enter(run_id or "@ledger")
-        known = self._known(run_id, key)
-        return known.mark_already() if known is not None else self._hold(meter, given, expires_at)
+        known = self._find_known(run_id, key)
+        return known.mark_already() if known is not None else self._add_reservation(meter, given, expires_at)
 
     def _check_end(self, expires_at: datetime) -> None:
         """Raise Invalid for a reservation that lasts longer than allowed without an extension."""
@@ -82,14 +82,14 @@ class Reservations(Store):
                 field="expires_at",
             )
 
-    def _known(self, run_id: str | None, key: str | None) -> Reservation | None:
+    def _find_known(self, run_id: str | None, key: str | None) -> Reservation | None:
         if key is None:
             return None
         sql = "select * from reservations where coalesce(run_id, '') = :run_id and key = :key"
         return self._first(Reservation, sql, run_id=run_id or "", key=key)
 
-    def _hold(self, meter: BudgetMeter, given: dict[str, Any], expires_at: datetime) -> Reservation:
-        budgets = meter.budgets(place_of(given))
+    def _add_reservation(self, meter: BudgetMeter, given: dict[str, Any], expires_at: datetime) -> Reservation:
+        budgets = meter.budgets(budget_place(given))
         now = self._now()
         if expires_at <= now:
             raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
@@ -98,7 +98,7 @@ class Reservations(Store):
             amount = given["microdollars" if usage.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
             # Without any budget left even a reservation of 0 is refused: the caller is about to spend.
             if usage.budget.action is BudgetAction.STOP and (usage.free <= 0 or amount > usage.free):
-                raise usage.exceeded(amount)
+                raise usage.exceeded_error(amount)
         held = self._add(
             Reservation,
             id=self._ids.new("reservation"),
@@ -116,9 +116,9 @@ class Reservations(Store):
         """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
         self._check_end(expires_at)
         meter = BudgetMeter(self._db, self._clock)
-        reservation = self._enter(meter, reservation_id)
-        budgets = meter.budgets(place_of(reservation.values()))
-        if not meter.holds(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
+        reservation = self._lock_reservation(meter, reservation_id)
+        budgets = meter.budgets(budget_place(reservation.values()))
+        if not meter.is_in_force(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
                 f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
                 hint="Reserve again: decklog reservations reserve",
@@ -141,13 +141,13 @@ class Reservations(Store):
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
-        reservation = self._enter(BudgetMeter(self._db, self._clock), reservation_id)
+        reservation = self._lock_reservation(BudgetMeter(self._db, self._clock), reservation_id)
         # It may have been released before the end of its task; then nothing is left to finalize.
         if reservation.state in (state, ReservationState.RELEASED):
             return reservation.mark_already()
         return self._update(Reservation, reservation_id, {"state": state, "ended_at": self._now()}, condition="state = 'open'")
 
-    def _enter(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
+    def _lock_reservation(self, meter: BudgetMeter, reservation_id: str) -> Reservation:
         """Lock a reservation, its stream first."""
         meter.enter(Reservation.stream_of(self._fetch(Reservation, reservation_id).values()))
         return self._fetch_for_update(Reservation, reservation_id)

@@ -30,8 +30,8 @@ select p.payload from entries p
 MOST_STEPS, MOST_MARKS = 300, 200
 _MARKS = ("failure", "question", "checkpoint", "pivot")
 # Number of runs whose entries after the last mark are cached.
-_REMEMBERED = 16
-_WHERE = f"""
+_MAX_CACHED_RUNS = 16
+_POSITIONS = f"""
 select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
   from stream_heads s
   join entries h on h.pos = s.head_pos
@@ -39,7 +39,7 @@ select s.name, s.no, h.pos, h.hash, {", ".join(f"m.{name}" for name in MARK)}
     on m.run_id = s.name and m.seq = (select max(seq) from {timeline.MARKS} where run_id = s.name)
  where s.name in ({{runs}})
 """
-_BEGUN = f"""
+_FIRST_ENTRIES = f"""
 select f.seq, ({_IMAGE})
   from {timeline.FIRSTS} f
  where f.run_id = :run_id and f.record_table = :record_table and f.seq > :after and f.seq <= :until
@@ -98,7 +98,7 @@ union all
    and (a.ended_seq is null or a.ended_seq >= :first)
 """
 # The spending at marks with this distance; `cross join` for the same reason.
-_SPENT = f"""
+_SPENDING = f"""
 with recursive steps (n) as (select 1 union all select n + 1 from steps where n < :last)
 select m.seq, m.cost_microdollars
   from steps s
@@ -131,9 +131,9 @@ class StreamPosition:
         return self.mark["seq"] if self.mark is not None else 0
 
 
-def _place(row: Row) -> StreamPosition:
+def _build_position(row: Row) -> StreamPosition:
     run_id, number, head, hash, *mark = row
-    return StreamPosition(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.marked(tuple(mark)))
+    return StreamPosition(run_id, number, head % STREAM_SIZE, hash, None if mark[0] is None else timeline.parse_mark(tuple(mark)))
 
 
 class RunHistory:
@@ -152,7 +152,7 @@ class RunHistory:
     def places(self, run_ids: list[str]) -> dict[str, StreamPosition]:
         """Find several runs with one query."""
         marks, ids = placed(run_ids)
-        found = {row[0]: _place(row) for row in self._db.rows(_WHERE.format(runs=marks), ids)[1]}
+        found = {row[0]: _build_position(row) for row in self._db.rows(_POSITIONS.format(runs=marks), ids)[1]}
         for run_id in run_ids:
             if run_id not in found or run_id.startswith("@"):
                 raise run_not_found(self._db, run_id, "List them: decklog runs find")
@@ -193,13 +193,13 @@ class RunHistory:
             raise TimelineOutdated
         # Continue from the cached story, unless a newer mark leaves fewer entries to evaluate.
         can_go_on = known is not None and place.marked <= known.since and known.seq < place.head
-        story = known.copied() if known is not None and can_go_on else timeline.story_from(place.mark)
-        story.add(timeline.changes(self._db, place.start, story.seq, place.head), place.head)
+        story = known.copied() if known is not None and can_go_on else timeline.start_story(place.mark)
+        story.add(timeline.load_changes(self._db, place.start, story.seq, place.head), place.head)
         if not self._db.is_in_transaction:
             with self._lock:
                 self._remembered[place.run_id] = place.hash, story
                 self._remembered.move_to_end(place.run_id)
-                while len(self._remembered) > _REMEMBERED:
+                while len(self._remembered) > _MAX_CACHED_RUNS:
                     self._remembered.popitem(last=False)
         return story
 
@@ -211,8 +211,8 @@ class RunHistory:
             return story.tally
         if seq == 0:
             return dict.fromkeys(FIELDS, 0)
-        begun = timeline.story_from(self._mark(place, story, seq))
-        begun.add(timeline.changes(self._db, place.start, begun.seq, seq), seq)
+        begun = timeline.start_story(self._mark(place, story, seq))
+        begun.add(timeline.load_changes(self._db, place.start, begun.seq, seq), seq)
         return begun.tally
 
     def shown(self, tally: Mapping[str, int], seq: int) -> dict[str, int]:
@@ -222,11 +222,11 @@ class RunHistory:
     def _mark(self, place: StreamPosition, story: RunStory, seq: int) -> dict[str, Any] | None:
         """Return the last mark at or before an entry, from the tables or the evaluated entries."""
         if seq < story.since:
-            return timeline.mark_at(self._db, place.run_id, seq)
+            return timeline.find_mark(self._db, place.run_id, seq)
         later = [mark for mark in story.marks if mark["seq"] <= seq][-1:]
         if later:
             return {"run_id": place.run_id, **later[0]}
-        return place.mark if place.marked == story.since else timeline.mark_at(self._db, place.run_id, story.since)
+        return place.mark if place.marked == story.since else timeline.find_mark(self._db, place.run_id, story.since)
 
     # Records
 
@@ -272,7 +272,7 @@ class RunHistory:
         if after >= story.since or (is_newest_first and len(later) == most):
             return self._images(later, bound)
         kept = {"after": after, "until": min(until, story.since), "most": most}
-        stored = self._db.rows(_BEGUN.format(order="desc" if is_newest_first else "asc"), {**bound, **kept})[1]
+        stored = self._db.rows(_FIRST_ENTRIES.format(order="desc" if is_newest_first else "asc"), {**bound, **kept})[1]
         if is_newest_first:
             return [*self._images(later, bound), *stored][:most]
         return [*stored, *self._images(later[: most - len(stored)], bound)]
@@ -300,7 +300,7 @@ class RunHistory:
         kept = until // EVERY
         step = max(1, kept // points) * EVERY
         bound = {"run_id": place.run_id, "step": step, "last": kept * EVERY // step}
-        return sorted((seq, cost) for seq, cost in self._db.rows(_SPENT, bound)[1]) if kept else []
+        return sorted((seq, cost) for seq, cost in self._db.rows(_SPENDING, bound)[1]) if kept else []
 
     # The activity strip and the timeline
 
@@ -347,7 +347,7 @@ class RunHistory:
         left_out = len(earlier) + len(begun) - len(shown)
         if len([seq for seq in found if seq >= first]) > limit:
             left_out += self._begun_between(place, story, "attempts", span) - len(begun)
-        attempts = [_as_of(found[seq], until) for seq in shown]
+        attempts = [_attempt_as_of(found[seq], until) for seq in shown]
         return {"run_id": place.run_id, "first": first, "last": until, "attempts": attempts, "left_out": left_out}
 
     def _attempts(self, place: StreamPosition, story: RunStory, first: int, until: int, most: int) -> dict[int, dict[str, Any]]:
@@ -359,21 +359,21 @@ class RunHistory:
         bound = {"run_id": place.run_id, "start": place.start, "first": first, "until": until, "most": most}
         bound["mark"] = mark["seq"] if mark is not None else 0
         rows = self._db.rows(_LANES.format(open=marks), {**bound, **ids})[1] if story.since else []
-        found = {row[1]: _attempt(row, story) for row in rows}
+        found = {row[1]: _build_attempt(row, story) for row in rows}
         found |= {seq: attempt for seq, attempt in story.attempts.items() if story.since < seq <= until}
         return {seq: one for seq, one in found.items() if seq >= first or one["ended_seq"] is None or one["ended_seq"] >= first}
 
 
-def _attempt(row: Row, story: RunStory) -> dict[str, Any]:
+def _build_attempt(row: Row, story: RunStory) -> dict[str, Any]:
     """Build an attempt from its row and its last entry, with the changes after the last mark."""
     *values, payload = row
     attempt, image = dict(zip(ATTEMPT, values, strict=True)), from_json(payload)
-    ending = timeline.ending_of(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
+    ending = timeline.attempt_result(image) if attempt["ended_seq"] is not None else {"summary": None, "blocker": None}
     attempt |= {**ending, "outcome": attempt["outcome"], "title": image["title"]}
     return {**attempt, **story.later.get((attempt["task_id"], attempt["number"]), {})}
 
 
-def _as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
+def _attempt_as_of(attempt: dict[str, Any], until: int) -> RunAttempt:
     """Return an attempt as of an entry: one that ended later was running."""
     is_over = attempt["ended_seq"] is not None and attempt["ended_seq"] <= until
     ending = () if is_over else ("ended_seq", "ended_at", "outcome", "summary", "blocker")

@@ -21,12 +21,12 @@ from decklog.stores.runs.run import ENDED, Agent, Run, RunMode, RunModeLike, Run
 from decklog.stores.runs.snapshot import (
     AttemptReader,
     MomentComparison,
-    Past,
     RunSnapshot,
+    RunSnapshots,
     compare_moments,
-    copies,
-    differing,
-    moment_named,
+    compare_snapshots,
+    copy_records,
+    parse_moment_name,
 )
 from decklog.stores.runs.timeline import RunStory
 
@@ -150,7 +150,7 @@ class Runs(Store):
 
     def _set(self, run_id: str, changes: dict[str, Any], note: str | None = None) -> Run:
         if not changes:
-            raise Invalid("nothing to change was given", field="run_id")
+            raise Invalid("no changes given", field="run_id")
         return self._update(Run, run_id, changes, note=note)
 
     @writes
@@ -324,7 +324,7 @@ class Runs(Store):
         def job(history: RunHistory, can_mark: bool) -> T:
             return look(history, compare_moments(history, self._past(), moments, can_mark=can_mark))
 
-        return self._with_marks([moment_named(text)[0] for text in moments], job)
+        return self._with_marks([parse_moment_name(text)[0] for text in moments], job)
 
     def _with_marks(self, run_ids: Sequence[str], job: Callable[[RunHistory, bool], T]) -> T:
         """Read at one moment. Missing marks of runs are written first if possible."""
@@ -336,7 +336,7 @@ class Runs(Store):
         except TimelineOutdated:
             with suppress(Denied, ReadOnly, Busy):
                 for run_id in run_ids:
-                    timeline.catch_up(self._db, run_id)
+                    timeline.write_marks(self._db, run_id)
         return self._db.read(lambda: job(history, False), same_plans=True)
 
     def audit(self, _record_classes: Mapping[str, type[Record]]) -> Iterator[dict[str, Any]]:
@@ -353,10 +353,10 @@ class Runs(Store):
         For two runs, such as two forks, it compares their status, their spending and their records, matched by name.
         """
         past = self._past()
-        return differing(*(past.take(*moment_named(text), recent=False) for text in (before, after)))
+        return compare_snapshots(*(past.take(*parse_moment_name(text), recent=False) for text in (before, after)))
 
-    def _past(self) -> Past:
-        return Past(self._db, self._journal.record_classes(), self._tasks)
+    def _past(self) -> RunSnapshots:
+        return RunSnapshots(self._db, self._journal.record_classes(), self._tasks)
 
     @writes
     def fork(
@@ -382,7 +382,7 @@ class Runs(Store):
             raise taken
         note = f"forked from {run_id}:{until - start}"
         fork = Fork(new_id, run_id, to_text(self._now()))
-        records = copies(past.newest(start, until), fork, self._ids, self._db)
+        records = copy_records(past.newest(start, until), fork, self._ids, self._db)
         _, run = next(records)
         try:
             self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))

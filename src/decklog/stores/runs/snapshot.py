@@ -77,7 +77,7 @@ class RunSnapshot:
         }
 
 
-class Past:
+class RunSnapshots:
     """Runs at any entry, from the journal, inside the caller's read."""
 
     def __init__(self, db: Database, classes: Mapping[str, type[Record]], tasks: Callable[[], AttemptReader]) -> None:
@@ -137,7 +137,7 @@ class Past:
         )[1]
 
 
-def moment_named(text: str) -> tuple[str, str | None]:
+def parse_moment_name(text: str) -> tuple[str, str | None]:
     """Parse RUN, RUN:ENTRY or RUN@TIME."""
     run_id, mark, when = text.partition("@") if "@" in text else text.rpartition(":")
     return (run_id, when) if mark and ("@" in text or when.isdecimal()) else (text, None)
@@ -153,10 +153,12 @@ Image = dict[str, Any]
 _ID_LENGTH = 26
 
 
-def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database) -> Iterator[tuple[type[Record], Image]]:
+def copy_records(
+    found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database
+) -> Iterator[tuple[type[Record], Image]]:
     """Yield the records of a fork; a record comes after those that it refers to."""
     whole = [(kind, kind.upcast(image)) for kind, image in found if kind.fork_rule().is_copied]
-    copied = [(kind, image) for kind, image in _fitted(whole) if kind.fork_rule().copies(image, fork)]
+    copied = [(kind, image) for kind, image in _repair_fork(whole) if kind.fork_rule().copies(image, fork)]
     fork.entries = len(copied)
     for record_class, image in copied:
         if record_class is not Run and record_class.identity == ("id",):
@@ -170,7 +172,7 @@ def copies(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Da
         yield record_class, record_class.compute_forked_fields(copy, db)
 
 
-def _fitted(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
+def _repair_fork(found: list[tuple[type[Record], Image]]) -> Iterator[tuple[type[Record], Image]]:
     """Drop or correct records that refer to something after the last entry of the fork."""
     by_table: dict[str, list[Image]] = {}
     for record_class, image in found:
@@ -187,30 +189,32 @@ def _prefix(record_class: type[Record], record_id: str) -> str:
 
 
 # Fields that name a record for people.
-_CALLED = ("title", "name", "path", "question", "criterion", "goal")
+_NAME_FIELDS = ("title", "name", "path", "question", "criterion", "goal")
 # Fields about the actor, the time or ids, which do not describe the result.
-_OWN = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
+_IGNORED_FIELDS = ("id", "key", "worker", "fence", "actor", "parent_seq", "leased_until", "not_before", "tags", "inputs")
 
 
-def differing(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+def compare_snapshots(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List the differences between two moments of one run, or of two runs with different ids, such as forks."""
-    return difference(before, after) if before.run_id == after.run_id else _between(before, after)
+    return _compare_records(before, after) if before.run_id == after.run_id else _compare_runs(before, after)
 
 
-def difference(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+def _compare_records(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List what was added, removed or changed from one snapshot to another, field by field."""
     changes: list[RecordDifference] = []
     for table in dict.fromkeys([*before.records, *after.records]):
         sides = (side.records.get(table, []) for side in (before, after))
         old, new = ({record.id_of(record.values()): record.as_dict() for record in records} for records in sides)
         for record_id in dict.fromkeys([*old, *new]):
-            changed = compared(table, record_id, old.get(record_id), new.get(record_id))
+            changed = _compare_record(table, record_id, old.get(record_id), new.get(record_id))
             if changed is not None:
                 changes.append(changed)
     return changes
 
 
-def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
+def _compare_record(
+    table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None
+) -> RecordDifference | None:
     """Compare two states of a record field by field; return None if they are equal."""
     if old is None or new is None:
         return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
@@ -218,49 +222,51 @@ def compared(table: str, record_id: str, old: dict[str, Any] | None, new: dict[s
     return {"table": table, "record_id": record_id, "change": "changed", "fields": fields} if fields else None
 
 
-def _between(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
+def _compare_runs(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List the differences of two runs: the runs, their spending, then all other records by name."""
-    changes = [compared("runs", f"{before.run_id} {after.run_id}", _plain(before.run), _plain(after.run))]
-    changes.append(compared("charges", "spent", dict(before.spent), dict(after.spent)))
+    changes = [
+        _compare_record("runs", f"{before.run_id} {after.run_id}", _comparable_fields(before.run), _comparable_fields(after.run))
+    ]
+    changes.append(_compare_record("charges", "spent", dict(before.spent), dict(after.spent)))
     for table in dict.fromkeys([*before.records, *after.records]):
         if table not in ("runs", "charges"):
-            changes += _of_table(table, before.records.get(table, []), after.records.get(table, []))
+            changes += _compare_table(table, before.records.get(table, []), after.records.get(table, []))
     return [change for change in changes if change is not None]
 
 
-def _of_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDifference | None]:
+def _compare_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDifference | None]:
     is_named = all(_name(record) for record in (*old, *new))
     if not is_named:
-        return [compared(table, "all", {"count": len(old)}, {"count": len(new)})]
-    some, others = _by_name(old), _by_name(new)
-    return [compared(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
+        return [_compare_record(table, "all", {"count": len(old)}, {"count": len(new)})]
+    some, others = _index_by_name(old), _index_by_name(new)
+    return [_compare_record(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
 
 
-def _by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
+def _index_by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
     """Name records. Equal names are numbered."""
     found, seen = {}, Counter[str]()
     for record in records:
         name = _name(record)
         seen[name] += 1
-        found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = _plain(record)
+        found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = _comparable_fields(record)
     return found
 
 
 def _name(record: Record) -> str:
     """Return the name of a record in its run; empty if only its id identifies it."""
     if record.identity == ("id",):
-        return next((str(value).splitlines()[0] for name in _CALLED if (value := getattr(record, name, None))), "")
+        return next((str(value).splitlines()[0] for name in _NAME_FIELDS if (value := getattr(record, name, None))), "")
     parts = [part for part in record.identity if part != "run_id"]
     if record.fork is not None and any(record.fork.is_reference(part) for part in parts):
         return ""
     return " ".join(str(getattr(record, part)) for part in parts)
 
 
-def _plain(record: Record) -> dict[str, Any]:
+def _comparable_fields(record: Record) -> dict[str, Any]:
     """Return the fields that can be compared between runs; objects are flattened."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():
-        if name in _OWN or name.endswith(("_at", "_id", "_ids")):
+        if name in _IGNORED_FIELDS or name.endswith(("_at", "_id", "_ids")):
             continue
         if isinstance(value, dict) and name != "metadata":
             found |= {f"{name}.{part}": inner for part, inner in value.items()}
@@ -291,9 +297,9 @@ class MomentComparison:
     differences: list[RecordDifference] | None
 
 
-def compare_moments(history: RunHistory, past: Past, moments: tuple[str, str], *, can_mark: bool) -> MomentComparison:
+def compare_moments(history: RunHistory, past: RunSnapshots, moments: tuple[str, str], *, can_mark: bool) -> MomentComparison:
     """Load two moments. Raise `TimelineOutdated` if marks of a long run are missing and can be written."""
-    named = [moment_named(text) for text in moments]
+    named = [parse_moment_name(text) for text in moments]
     places = history.places([run_id for run_id, _ in named])
     stories = {run_id: history.story(place, can_mark=can_mark) for run_id, place in places.items()}
     sides = []
@@ -303,4 +309,4 @@ def compare_moments(history: RunHistory, past: Past, moments: tuple[str, str], *
     if any(side.seq > MOST_ENTRIES for side in sides):
         return MomentComparison(sides, None)
     before, after = (past.take(side.place.run_id, str(side.seq), recent=False) for side in sides)
-    return MomentComparison(sides, differing(before, after))
+    return MomentComparison(sides, compare_snapshots(before, after))

@@ -149,7 +149,7 @@ class RunStory:
         self._update_attempt(image, changes)
 
     def _end(self, seq: int, image: dict[str, Any]) -> None:
-        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **ending_of(image)}
+        changes = {"ended_seq": seq, "ended_at": image["updated_at"], "title": image["title"], **attempt_result(image)}
         self._update_attempt(image, changes)
         self.under_way.pop(image["id"], None)
         if image["outcome"] in ("failed", "expired"):
@@ -166,30 +166,30 @@ class RunStory:
             self.under_way[image["id"]] = self.attempts[known["started_seq"]] = {**known, **changes}
 
 
-def ending_of(image: dict[str, Any]) -> dict[str, Any]:
+def attempt_result(image: dict[str, Any]) -> dict[str, Any]:
     """Return the result of the attempt that a task's snapshot ended."""
     outcome = image.get("outcome")
     blocker = image.get("blocker") if outcome in ("failed", "blocked") else None
     return {"outcome": outcome, "summary": image.get("summary"), "blocker": blocker}
 
 
-def changes(db: Database, start: int, since: int, until: int) -> list[Row]:
+def load_changes(db: Database, start: int, since: int, until: int) -> list[Row]:
     """Load the relevant entries after one number up to another. `start` is the stream's first position."""
     return db.rows(_CHANGES, {"start": start + since, "until": start + until})[1]
 
 
-def marked(row: Row) -> dict[str, Any]:
+def parse_mark(row: Row) -> dict[str, Any]:
     return dict(zip(MARK, row, strict=True))
 
 
-def mark_at(db: Database, run_id: str, seq: int) -> dict[str, Any] | None:
+def find_mark(db: Database, run_id: str, seq: int) -> dict[str, Any] | None:
     """Return the last mark of a run at or before an entry."""
     sql = f"select {', '.join(MARK)} from {MARKS} where run_id = :run_id and seq <= :seq order by seq desc limit 1"
     row = db.one(sql, {"run_id": run_id, "seq": seq})
-    return None if row is None else marked(row)
+    return None if row is None else parse_mark(row)
 
 
-def story_from(mark: dict[str, Any] | None) -> RunStory:
+def start_story(mark: dict[str, Any] | None) -> RunStory:
     """Start a story at a mark."""
     if mark is None:
         return RunStory()
@@ -201,13 +201,13 @@ def story_from(mark: dict[str, Any] | None) -> RunStory:
 # Storing
 
 
-def catch_up(db: Database, run_id: str) -> None:
+def write_marks(db: Database, run_id: str) -> None:
     """Write the marks of a run up to its last entry."""
-    while not db.write(lambda: _step(db, run_id)):
+    while not db.write(lambda: _write_some_marks(db, run_id)):
         pass
 
 
-def _step(db: Database, run_id: str) -> bool:
+def _write_some_marks(db: Database, run_id: str) -> bool:
     """Write one batch of marks, and return whether they are complete."""
     # Another reader may write the same marks, so lock the stream.
     number = db.lock_stream(run_id)
@@ -216,24 +216,24 @@ def _step(db: Database, run_id: str) -> bool:
     start = number * STREAM_SIZE
     head = db.one(HEAD, {"start": start, "end": start + STREAM_SIZE})
     newest = (head[0] - start) // EVERY * EVERY if head is not None else 0
-    story = story_from(mark_at(db, run_id, STREAM_SIZE))
-    story.earlier, story.under_way = [], _under_way(db, run_id)
+    story = start_story(find_mark(db, run_id, STREAM_SIZE))
+    story.earlier, story.under_way = [], _load_running_attempts(db, run_id)
     until = min(newest, story.seq + _BATCH * EVERY)
     if until > story.seq:
-        story.add(changes(db, start, story.seq, until), until)
-        _keep(db, run_id, start, story)
+        story.add(load_changes(db, start, story.seq, until), until)
+        _store_rows(db, run_id, start, story)
     return until == newest
 
 
-def _under_way(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
+def _load_running_attempts(db: Database, run_id: str) -> dict[str, dict[str, Any]]:
     """Load the attempts that were running at a run's last mark, by task."""
     sql = f"select {', '.join(ATTEMPT)} from {ATTEMPTS} where run_id = :run_id and ended_seq is null"
     found = [dict(zip(ATTEMPT, row, strict=True)) for row in db.rows(sql, {"run_id": run_id})[1]]
     return {attempt["task_id"]: attempt for attempt in found}
 
 
-def _keep(db: Database, run_id: str, start: int, story: RunStory) -> None:
-    for table, rows in _rows_of(db, start, story).items():
+def _store_rows(db: Database, run_id: str, start: int, story: RunStory) -> None:
+    for table, rows in _build_rows(db, start, story).items():
         columns = ("run_id", *_COLUMNS[table])
         if table == ATTEMPTS:
             db.put(table, columns, ("run_id", "started_seq"), [dict(zip(columns, (run_id, *row), strict=True)) for row in rows])
@@ -262,26 +262,26 @@ def audit(db: Database) -> Iterator[dict[str, Any]]:
         if isinstance(run_id, str) and find_stream_number(db, run_id) is not None:
             yield from _audit_run(db, run_id)
         else:
-            yield from (_wrong(table, run_id, (), "is of no run") for table, found in tables.items() if run_id in found)
+            yield from (_row_problem(table, run_id, (), "is of no run") for table, found in tables.items() if run_id in found)
 
 
 def _audit_run(db: Database, run_id: str) -> Iterator[dict[str, Any]]:
     last = db.one(f"select max(seq) from {MARKS} where run_id = :run_id", {"run_id": run_id})
     start, until = (find_stream_number(db, run_id) or 0) * STREAM_SIZE, (last[0] if last else None) or 0
     if type(until) is not int or until % EVERY or (_hash_at(db, start + until) is None and until):
-        yield _wrong(MARKS, run_id, until, "is made up to an entry that is not in the journal")
+        yield _row_problem(MARKS, run_id, until, "is made up to an entry that is not in the journal")
         return
     story = RunStory()
     while story.seq < until:
         part = min(until, story.seq + _BATCH * EVERY)
-        story.add(changes(db, start, story.seq, part), part)
-    for table, rows in _rows_of(db, start, story).items():
+        story.add(load_changes(db, start, story.seq, part), part)
+    for table, rows in _build_rows(db, start, story).items():
         true = {row[: len(_KEYS[table])]: row for row in rows}
         sql = f"select {', '.join(_COLUMNS[table])} from {table} where run_id = :run_id"
         kept = {tuple(row[: len(_KEYS[table])]): tuple(row) for row in db.each_as_is(sql, {"run_id": run_id})}
         for place in sorted(kept.keys() | true.keys(), key=str):
             if kept.get(place) != true.get(place):
-                yield _wrong(table, run_id, place, "does not match the entries of its run")
+                yield _row_problem(table, run_id, place, "does not match the entries of its run")
 
 
 _KEYS = {MARKS: MARK[1:2], ATTEMPTS: ATTEMPT[1:2], MOMENTS: ("what", "seq"), FIRSTS: ("record_table", "seq")}
@@ -293,7 +293,7 @@ _COLUMNS = {
 }
 
 
-def _rows_of(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[Any, ...]]]:
+def _build_rows(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[Any, ...]]]:
     """Return the rows of a story by table, without their run."""
     marks = [{**mark, "hash": _hash_at(db, start + mark["seq"])} for mark in story.marks]
     return {
@@ -304,7 +304,7 @@ def _rows_of(db: Database, start: int, story: RunStory) -> dict[str, list[tuple[
     }
 
 
-def _wrong(table: str, run_id: Any, place: Any, what: str) -> dict[str, Any]:
+def _row_problem(table: str, run_id: Any, place: Any, what: str) -> dict[str, Any]:
     named = " ".join(map(str, place)) if isinstance(place, tuple) else str(place)
     return {
         "what": f"{table} {run_id} {named} {what}",

@@ -42,10 +42,10 @@ CriterionStatusLike = CriterionStatus | Literal["pending", "met", "blocked", "fa
 
 @dataclass(frozen=True, kw_only=True)
 class Criterion(Record):
-    """What a run must show to be a success."""
+    """A success criterion of a run, with its evidence."""
 
     table = "criteria"
-    fork = ForkRule("What was shown is bound to commits and files, and still holds.")
+    fork = ForkRule("Evidence refers to commits and files, and stays valid.")
     identity = ("run_id", "number")
 
     run_id: str
@@ -100,10 +100,10 @@ def check_commit(name: str, value: object) -> str:
 def check_files(name: str, value: object, *, may_be_gone: bool = False) -> dict[str, str | None]:
     """Check digests by path. Null means a deleted file, if that is allowed."""
     digests = check_object(name, value)
-    return {check_not_blank(f"a path in {name}", path): _digest(name, path, digests[path], may_be_gone) for path in digests}
+    return {check_not_blank(f"a path in {name}", path): _parse_digest(name, path, digests[path], may_be_gone) for path in digests}
 
 
-def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | None:
+def _parse_digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | None:
     if digest is None and may_be_gone:
         return None
     if not isinstance(digest, str) or not _SHA256.fullmatch(digest):
@@ -111,7 +111,7 @@ def _digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | No
     return digest.lower()
 
 
-def read_criteria(given: object) -> list[dict[str, Any]]:
+def parse_criteria(given: object) -> list[dict[str, Any]]:
     """Parse a list of criteria, each an object or just its text; null means not given."""
     if not isinstance(given, (list, tuple)) or not given:
         raise Invalid(f"criteria are a list of one or more texts or objects; got {given!r}", field="criteria")
@@ -119,7 +119,7 @@ def read_criteria(given: object) -> list[dict[str, Any]]:
     for item in given:
         left = {"criterion": item} if isinstance(item, str) else check_object("a criterion", item)
         named = {_OTHER_NAMES.get(name, name): value for name, value in left.items() if value is not None}
-        found.append(checked({"criterion": None} | named))
+        found.append(check_criterion_fields({"criterion": None} | named))
     return found
 
 
@@ -133,7 +133,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def check_criterion_fields(given: dict[str, Any]) -> dict[str, Any]:
     """Check the given fields. Raise Invalid for fields that callers can't set."""
     unknown = given.keys() - _CHECKS.keys()
     if unknown:
@@ -141,7 +141,7 @@ def checked(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
 
-_SETTLED = "what it had to show is settled"
+_NO_CHANGE_AFTER_END = "its criteria can't change any more"
 _FRESH = {"is_stale": False, "stale_reason": None}
 _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
@@ -155,10 +155,10 @@ class Criteria(RunBound):
     def record(self, run_id: str, criteria: object) -> list[Criterion]:
         """Record success criteria of a run, all or none; criteria are a list of texts or of objects.
 
-        An object has criterion and, optionally, status, actual, evidence, required and created_at. One that is recorded
-        already stays as it is now: sending a list again never undoes progress. A run that has ended gets no new ones.
+        An object has criterion and, optionally, status, actual, evidence, required and created_at. A known
+        criterion stays unchanged, so sending a list again never undoes progress. A run that has ended gets no new ones.
         """
-        wanted = read_criteria(criteria)
+        wanted = parse_criteria(criteria)
         seen: set[str] = set()
         for fields in wanted:
             text = self._stored("text", fields["criterion"])
@@ -169,16 +169,16 @@ class Criteria(RunBound):
         return [self._record_one(run_id, fields) for fields in wanted]
 
     def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
-        present = self._by_text(run_id, fields["criterion"])
+        present = self._seek_by_text(run_id, fields["criterion"])
         if present is None:
-            check_not_ended(self._db, run_id, _SETTLED)
+            check_not_ended(self._db, run_id, _NO_CHANGE_AFTER_END)
             now = self._now()
             number = next_number(self._db, Criterion, run_id)
             fields = {"created_at": now, **fields}
             return self._add(Criterion, note=fields["criterion"], run_id=run_id, number=number, updated_at=now, **fields)
         if fields.get("required", present.required) != present.required:
             raise Conflict(
-                f"criterion {present.criterion!r} is recorded already, {'' if present.required else 'not '}as required",
+                f"criterion {present.criterion!r} is already recorded, {'' if present.required else 'not '}as required",
                 hint="Change that with criteria update.",
                 run_id=run_id,
                 criterion=present.criterion,
@@ -202,17 +202,17 @@ class Criteria(RunBound):
         A status other than met removes the commit and files of its evidence. A criterion of an ended run can't be made open or
         required again.
         """
-        fields = checked(given_parameters(locals(), "run_id", "criterion", "clear"))
+        fields = check_criterion_fields(given_parameters(locals(), "run_id", "criterion", "clear"))
         fields |= parse_cleared(clear, ("actual", "evidence"), fields)
         if not fields:
-            raise Invalid("nothing to change was given", field="criterion")
-        present = self._held(run_id, criterion)
+            raise Invalid("no changes given", field="criterion")
+        present = self._lock_and_get(run_id, criterion)
         if fields.get("status") is CriterionStatus.MET and present.is_stale:
-            raise _stale(present)
+            raise _stale_error(present)
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
         if self._differing_fields(present, fields).keys() & {"status", "required"}:
-            check_not_ended(self._db, run_id, _SETTLED)
+            check_not_ended(self._db, run_id, _NO_CHANGE_AFTER_END)
         return self.set_fields(present, fields)
 
     @writes
@@ -231,11 +231,11 @@ class Criteria(RunBound):
         A given commit or files replace the earlier ones and make the criterion fresh; other values stay. A stale criterion needs
         them.
         """
-        fields = checked(given_parameters({"evidence": evidence, "actual": actual}))
-        bound = _binding(evidence_commit, evidence_files)
-        present = self._held(run_id, criterion)
+        fields = check_criterion_fields(given_parameters({"evidence": evidence, "actual": actual}))
+        bound = _parse_evidence(evidence_commit, evidence_files)
+        present = self._lock_and_get(run_id, criterion)
         if present.is_stale and not bound:
-            raise _stale(present)
+            raise _stale_error(present)
         return self.set_fields(present, {"status": CriterionStatus.MET, **fields, **bound})
 
     @writes
@@ -245,25 +245,25 @@ class Criteria(RunBound):
         Files are SHA-256 digests by path, null for a deleted file. Evidence is fresh again only if its commit and all of its
         files are given unchanged.
         """
-        facts = _facts(commit, files)
+        facts = _parse_current_state(commit, files)
         lock_run(self._db, run_id)
-        for present in self._all(run_id):
-            self.set_fields(present, _staleness(present, *facts), note="evidence compared")
+        for present in self._list_all(run_id):
+            self.set_fields(present, _staleness_change(present, *facts), note="evidence compared")
         return self._select_by(Criterion, order="number", run_id=run_id, is_stale=True)
 
     @reads
     def check(self, run_id: str, *, commit: str | None = None, files: dict[str, object] | None = None) -> list[Criterion]:
-        """List a run's criteria as they would be if this were observed now, without writing it."""
-        facts = _facts(commit, files)
+        """List a run's criteria as `observe` would mark them, without writing anything."""
+        facts = _parse_current_state(commit, files)
         check_run(self._db, run_id)
-        return [replace(criterion, **_staleness(criterion, *facts)) for criterion in self._all(run_id)]
+        return [replace(criterion, **_staleness_change(criterion, *facts)) for criterion in self._list_all(run_id)]
 
     @reads
     def get(self, run_id: str, criterion: str) -> Criterion:
         """Get a criterion of a run by its text or its number."""
         # A criterion whose text is a number is found by its text first.
-        by_number = (one for one in self._all(run_id) if str(one.number) == str(criterion))
-        found = self._by_text(run_id, str(criterion)) or next(by_number, None)
+        by_number = (one for one in self._list_all(run_id) if str(one.number) == str(criterion))
+        found = self._seek_by_text(run_id, str(criterion)) or next(by_number, None)
         if found is None:
             raise part_not_found(Criterion, run_id, criterion)
         return found
@@ -287,26 +287,26 @@ class Criteria(RunBound):
 
     @reads
     def open_required(self, run_id: str) -> list[Criterion]:
-        """List the required criteria of a run that are not met, or whose evidence has gone stale."""
+        """List the required criteria of a run that are not met or stale."""
         check_run(self._db, run_id)
         return [
             criterion
-            for criterion in self._all(run_id)
+            for criterion in self._list_all(run_id)
             if criterion.required and (criterion.status is not CriterionStatus.MET or criterion.is_stale)
         ]
 
-    def _held(self, run_id: str, criterion: str) -> Criterion:
+    def _lock_and_get(self, run_id: str, criterion: str) -> Criterion:
         lock_run(self._db, run_id)
         return self.get(run_id, criterion)
 
-    def _by_text(self, run_id: str, text: str) -> Criterion | None:
+    def _seek_by_text(self, run_id: str, text: str) -> Criterion | None:
         return self._seek_by(Criterion, run_id=run_id, criterion=text)
 
-    def _all(self, run_id: str) -> list[Criterion]:
+    def _list_all(self, run_id: str) -> list[Criterion]:
         return self._select_by(Criterion, order="number", run_id=run_id)
 
 
-def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, Any]:
+def _parse_evidence(commit: str | None, files: dict[str, object] | None) -> dict[str, Any]:
     """Parse the commit and files that evidence refers to. They are replaced together."""
     if commit is None and files is None:
         return {}
@@ -322,15 +322,15 @@ def _binding(commit: str | None, files: dict[str, object] | None) -> dict[str, A
     return bound
 
 
-def _facts(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
-    """Parse the present commit and files that a caller states."""
+def _parse_current_state(commit: str | None, files: dict[str, object] | None) -> tuple[str | None, dict[str, str | None]]:
+    """Parse the current commit and files."""
     if commit is None and not files:
-        raise Invalid("give the present state: a commit, or files with their digests", field="commit")
+        raise Invalid("give the current state: a commit, or files with their digests", field="commit")
     seen = None if commit is None else check_commit("commit", commit)
     return seen, check_files("files", files or {}, may_be_gone=True)
 
 
-def _staleness(criterion: Criterion, commit: str | None, files: Mapping[str, object]) -> dict[str, Any]:
+def _staleness_change(criterion: Criterion, commit: str | None, files: Mapping[str, object]) -> dict[str, Any]:
     """Return the change of a criterion's staleness. The first reason is kept: it shows when the evidence became stale."""
     reason = criterion.stale_because(commit, files)
     if reason is not None and not criterion.is_stale:
@@ -338,7 +338,7 @@ def _staleness(criterion: Criterion, commit: str | None, files: Mapping[str, obj
     return _FRESH if criterion.is_stale and criterion.is_confirmed_by(commit, files) else {}
 
 
-def _stale(criterion: Criterion) -> Conflict:
+def _stale_error(criterion: Criterion) -> Conflict:
     return Conflict(
         f"criterion {criterion.criterion!r} is met by evidence that has gone stale: {criterion.stale_reason}",
         hint="Prove it again, and meet it with the present commit or files.",

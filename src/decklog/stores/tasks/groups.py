@@ -1,4 +1,4 @@
-"""Groups: the parts of a run that are worked on, reviewed and merged one by one."""
+"""Groups: tasks of a run that are reviewed and merged together."""
 
 import posixpath
 import re
@@ -36,7 +36,7 @@ def check_task_group_id(text: object) -> str:
     return group_id
 
 
-def normal_specialization(path: object) -> str:
+def normalize_specialization(path: object) -> str:
     """Return the normalized template path of a specialisation. Raise Invalid for a path outside the templates' folder.
 
     `specializations/…`, `templates/specializations/…` and bare names mean the same file as the full path.
@@ -51,7 +51,7 @@ def normal_specialization(path: object) -> str:
     prefix = next((form for form in _SHORT_FORMS if inner.startswith(form)), "")
     inner = inner.removeprefix(prefix).strip("/")
     if inner in ("", "."):
-        raise Invalid(f"specialisation {path!r} names the folder and no template in it", field="specializations")
+        raise Invalid(f"specialisation {path!r} is a folder, not a template", field="specializations")
     return SPECIALIZATIONS + inner
 
 
@@ -148,7 +148,7 @@ _NEXT_MERGE = {
 }
 
 # A conflict or a failing test returns the group to its worker.
-STATUS_WHILE = {
+STATUS_DURING_MERGE = {
     MergeStatus.PENDING: GroupStatus.APPROVED_PENDING_MERGE,
     MergeStatus.IN_PROGRESS: GroupStatus.MERGING,
     MergeStatus.MERGED: GroupStatus.COMPLETED,
@@ -157,24 +157,24 @@ STATUS_WHILE = {
 }
 
 
-def check_merge(group: Group, merge_status: MergeStatus) -> None:
+def check_merge_transition(group: Group, merge_status: MergeStatus) -> None:
     """Raise Conflict for a merge transition that is not allowed."""
-    lawful = _NEXT_MERGE[group.merge_status]
-    if merge_status is group.merge_status or merge_status in lawful:
+    allowed = _NEXT_MERGE[group.merge_status]
+    if merge_status is group.merge_status or merge_status in allowed:
         return
     raise Conflict(
         f"the merge of group {group.group_id} is {group.merge_status or 'not begun'} and can't become {merge_status}",
-        hint=f"Next can be {' or '.join(lawful)}." if lawful else "A merged group stays merged.",
+        hint=f"Next can be {' or '.join(allowed)}." if allowed else "A merged group stays merged.",
         group_id=group.group_id,
         merge_status=group.merge_status,
     )
 
 
-def _templates(name: str, value: object) -> list[str]:
-    return [normal_specialization(path) for path in check_texts(name, value)]
+def _check_specializations(name: str, value: object) -> list[str]:
+    return [normalize_specialization(path) for path in check_texts(name, value)]
 
 
-def _one_of(enumeration: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
+def _check_choice(enumeration: type[StrEnum]) -> Callable[[str, Any], StrEnum]:
     return lambda name, value: parse_enum(enumeration, value, name)
 
 
@@ -208,16 +208,16 @@ CLEARABLE = (
 )
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "name": check_not_blank,
-    "status": _one_of(GroupStatus),
+    "status": _check_choice(GroupStatus),
     "assigned_to": check_not_blank,
     "revision_count": check_integer,
-    "last_review_status": _one_of(ReviewStatus),
+    "last_review_status": _check_choice(ReviewStatus),
     "feature_branch": check_not_blank,
-    "merge_status": _one_of(MergeStatus),
+    "merge_status": _check_choice(MergeStatus),
     "complexity": partial(check_integer, low=1, high=10),
-    "initial_tier": _one_of(GroupTier),
+    "initial_tier": _check_choice(GroupTier),
     "context_references": check_texts,
-    "specializations": _templates,
+    "specializations": _check_specializations,
     "item_count": partial(check_integer, low=1),
     "security_sensitive": check_boolean,
     "qa_attempts": check_integer,
@@ -230,7 +230,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def checked(given: dict[str, Any]) -> dict[str, Any]:
+def check_group_fields(given: dict[str, Any]) -> dict[str, Any]:
     """Check the given fields and return them normalized."""
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
@@ -250,8 +250,8 @@ class Groups(RunBound):
         created_at: datetime | None = None,
         **fields: Unpack[GroupFields],
     ) -> Group:
-        """Create a group of a run, or change what is given of one that is there; the rest keeps its value."""
-        given = checked(given_parameters({**fields, "merge_status": merge_status}))
+        """Create a group of a run, or change the given fields of an existing one."""
+        given = check_group_fields(given_parameters({**fields, "merge_status": merge_status}))
         check_task_group_id(group_id)
         lock_run(self._db, run_id)
         group = self._seek(Group, (run_id, group_id))
@@ -278,24 +278,24 @@ class Groups(RunBound):
         clear: list[str] | None = None,
         **fields: Unpack[GroupFields],
     ) -> Group:
-        """Change what is given of a group and keep the rest; `clear` names fields to empty.
+        """Change the given fields of a group and keep the rest; `clear` names fields to empty.
 
-        A review iteration lower than the present one leaves it as it is: it only grows.
+        A lower review iteration is ignored, because it only grows.
         """
-        given = checked(given_parameters(dict(fields)))
+        given = check_group_fields(given_parameters(dict(fields)))
         given |= parse_cleared(clear, CLEARABLE, given)
         if not given:
-            raise Invalid("nothing to change was given", field="group_id")
-        return self._apply(self._held(run_id, group_id), given)
+            raise Invalid("no changes given", field="group_id")
+        return self._apply(self._lock_and_get(run_id, group_id), given)
 
     def _apply(self, group: Group, fields: dict[str, Any]) -> Group:
         if "review_iteration" in fields:
             fields["review_iteration"] = max(fields["review_iteration"], group.review_iteration)
         if "merge_status" in fields:
-            check_merge(group, fields["merge_status"])
+            check_merge_transition(group, fields["merge_status"])
         return self.set_fields(group, fields)
 
-    def _held(self, run_id: str, group_id: str) -> Group:
+    def _lock_and_get(self, run_id: str, group_id: str) -> Group:
         lock_run(self._db, run_id)
         return self.get(run_id, group_id)
 
@@ -345,8 +345,8 @@ class Groups(RunBound):
         verdict = parse_enum(ReviewStatus, verdict, "verdict")
         check_integer("blocking_issues", blocking_issues)
         if verdict is ReviewStatus.APPROVED and blocking_issues:
-            raise Invalid(f"{blocking_issues} blocking issues are left; a review that approves has none", field="blocking_issues")
-        group = self._held(run_id, group_id)
+            raise Invalid(f"{blocking_issues} blocking issues are left; an approving review has none", field="blocking_issues")
+        group = self._lock_and_get(run_id, group_id)
         if iteration is not None and check_integer("iteration", iteration, low=1) < group.review_iteration:
             return group.mark_already()
         if iteration is not None and iteration > group.review_iteration:
@@ -369,11 +369,11 @@ class Groups(RunBound):
         The order is pending, in_progress, then merged, conflict or test_failure; after the last two it may be tried again.
         """
         merge_status = parse_enum(MergeStatus, merge_status, "merge_status")
-        group = self._held(run_id, group_id)
+        group = self._lock_and_get(run_id, group_id)
         if group.merge_status is merge_status:
             return group.mark_already()
-        check_merge(group, merge_status)
-        changes = {"merge_status": merge_status, "status": STATUS_WHILE[merge_status]}
+        check_merge_transition(group, merge_status)
+        changes = {"merge_status": merge_status, "status": STATUS_DURING_MERGE[merge_status]}
         return self.set_fields(group, changes, note=f"merge: {merge_status}")
 
     @writes

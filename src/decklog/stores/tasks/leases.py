@@ -1,4 +1,4 @@
-"""Leases: what a worker may do with a task while it has it.
+"""Leases: claims of tasks, and the operations of a worker on a claimed task.
 
 Each lease has a fencing token that only grows. A worker with an older token has lost the task, and its writes are refused.
 """
@@ -24,16 +24,16 @@ from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, check
 from decklog.stores.of_run import check_run, given_parameters
 from decklog.stores.tasks.claim import Claim, attempt_end_changes, lease_lost_error
 from decklog.stores.tasks.claimable import (
-    BEFORE_CLAIM,
-    EXPIRED,
+    EXPIRE_LEASES,
     HOLDER_AND_LINKS,
+    PRECHECK_SQL,
     Outlook,
     Patience,
-    look,
-    runs_with_work,
-    take_after,
-    take_at_once,
-    take_next,
+    check_outlook,
+    claim_after_finish_sql,
+    claim_sql,
+    direct_claim_sql,
+    list_runs_with_work,
 )
 from decklog.stores.tasks.task import AttemptOutcome, LinkKind, Task, TaskState
 
@@ -69,7 +69,7 @@ class LessonFinder(Protocol):
 class TaskScheduler(Protocol):
     """Schedules that add tasks when they are due."""
 
-    def make_due(self, run_id: str) -> list[Task]: ...
+    def add_due_tasks(self, run_id: str) -> list[Task]: ...
 
 
 class Leases(Store):
@@ -119,21 +119,21 @@ class Leases(Store):
             check_may_wait(self._db)
         wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
-            from decklog.stores.tasks.why import refuse_claim, run_of
+            from decklog.stores.tasks.why import check_run_of_task, refuse_claim
 
-            found = yield read_step(lambda: run_of(self._fetch(Task, task_id), run_id, wanted))
+            found = yield read_step(lambda: check_run_of_task(self._fetch(Task, task_id), run_id, wanted))
             run_id, wanted = found, {"id": task_id}
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         patience = Patience(wait_seconds) if wait_seconds > 0 else None
 
         def claim_one() -> Claim | None:
             task = self._claim(run_id, worker, wanted, lease_seconds, amounts)
-            return None if task is None else self._claimed(task, lease_seconds)
+            return None if task is None else self._build_claim(task, lease_seconds)
 
         claim: Claim | None = None
         while claim is None:
             claim = yield write_step(claim_one, undo=self._unclaim)
-            if claim is None and (patience is None or not (yield from self._awaited(run_id, worker, wanted, patience))):
+            if claim is None and (patience is None or not (yield from self._wait_for_task(run_id, worker, wanted, patience))):
                 if task_id is not None:
                     yield read_step(lambda: refuse_claim(self._db, self._fetch(Task, task_id), worker, self._times()))
                 return None
@@ -147,7 +147,7 @@ class Leases(Store):
         if claim is not None:
             self.release(claim.task.id, fence=claim.task.fence, reason="the worker was cancelled")
 
-    def _claimed(self, task: Task, lease_seconds: float) -> Claim:
+    def _build_claim(self, task: Task, lease_seconds: float) -> Claim:
         """Return the claim of a task. A rollback makes it invalid."""
         claim = Claim(self, task, lease_seconds)
         self.if_undone(claim.void)
@@ -157,17 +157,17 @@ class Leases(Store):
         """Call `act` if the caller's transaction is rolled back."""
         self._db.if_undone(act)
 
-    def _awaited(
+    def _wait_for_task(
         self, run_id: str | None, worker: str, wanted: dict[str, str], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
-        asked = given_parameters({**wanted, "run_id": run_id, "worker": worker})
+        filters = given_parameters({**wanted, "run_id": run_id, "worker": worker})
         found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
         while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
             queue = ("claim", run_id, *wanted.items(), None if found.is_shared else worker)
             yield wait_step(patience.step(found.seconds), run_id, queue=queue, patience=patience.left())
-            found = yield read_step(lambda: look(self._db, asked, self._times()))
+            found = yield read_step(lambda: check_outlook(self._db, filters, self._times()))
         return found.is_ready
 
     def _claim(
@@ -179,8 +179,8 @@ class Leases(Store):
         amounts: dict[str, int | None] | None = None,
     ) -> Task | None:
         now = self._now()
-        for run in [run_id] if run_id is not None else runs_with_work(self._db, worker, now):
-            if (task := self._take(run, worker, wanted, now, lease_seconds)) is not None:
+        for run in [run_id] if run_id is not None else list_runs_with_work(self._db, worker, now):
+            if (task := self._claim_next(run, worker, wanted, now, lease_seconds)) is not None:
                 until = now + timedelta(seconds=lease_seconds)
                 return self._reserve(task, amounts, until) if amounts and any(amounts.values()) else task
         if run_id is not None:
@@ -191,7 +191,7 @@ class Leases(Store):
     def _reserve(self, task: Task, amounts: Mapping[str, int | None], until: datetime) -> Task:
         """Reserve budget for a task. If a budget refuses, the claim is rolled back."""
         reservation = self._reservations().reserve(
-            min(until, self._longest()),
+            min(until, self._latest_reservation_end()),
             amount_microdollars=amounts["microdollars"] or 0,
             tokens=amounts["tokens"] or 0,
             run_id=task.run_id,
@@ -200,39 +200,39 @@ class Leases(Store):
             agent=task.worker,
             holder=f"{task.id}#{task.fence}",
         )
-        return self._held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
+        return self._update_held(task.id, task.fence, {"reservation_id": reservation.id}, note=f"reserved {reservation.id}")
 
-    def _longest(self) -> datetime:
-        """Return the latest time until which budget can be reserved now. A longer lease extends its reservation."""
+    def _latest_reservation_end(self) -> datetime:
+        """Return the latest possible end of a reservation. A longer lease extends its reservation."""
         return self._now() + timedelta(seconds=LONGEST_RESERVATION_SECONDS)
 
     def _times(self) -> dict[str, datetime]:
         """Return the wall-clock time and the time of the lease clock."""
         return {"now": self._now(), "steady_now": self._steady_now()}
 
-    def _take(self, run_id: str, worker: str, asked: dict[str, str], now: datetime, lease_seconds: float) -> Task | None:
+    def _claim_next(self, run_id: str, worker: str, filters: dict[str, str], now: datetime, lease_seconds: float) -> Task | None:
         """Claim the next ready task. Tasks that others are claiming at this moment are skipped."""
         steady_now = self._steady_now()
         bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
-        bound |= {"until": steady_now + timedelta(seconds=lease_seconds), **asked}
-        names, note = tuple(asked), f"claimed by {worker}"
-        taken = self._change_all(Task, take_at_once(names), note=note, **bound)
+        bound |= {"until": steady_now + timedelta(seconds=lease_seconds), **filters}
+        names, note = tuple(filters), f"claimed by {worker}"
+        taken = self._change_all(Task, direct_claim_sql(names), note=note, **bound)
         if not taken:
             is_expired, is_due, has_own = self._before_claim(run_id, worker, now, steady_now)
             if is_expired or is_due or has_own:
-                taken = self._change_all(Task, take_next(names), note=note, **bound)
+                taken = self._change_all(Task, claim_sql(names), note=note, **bound)
         return taken[0] if taken else None
 
     def _before_claim(self, run_id: str, worker: str, now: datetime, steady_now: datetime) -> tuple[Any, ...]:
         """Take back expired leases, add due tasks of schedules, and return what was found."""
         bound = {"run_id": run_id, "worker": worker, "now": now, "steady_now": steady_now}
-        found = self._db.one(BEFORE_CLAIM, self._db.values.bind(bound)[0])
+        found = self._db.one(PRECHECK_SQL, self._db.values.bind(bound)[0])
         assert found is not None
         is_expired, is_due, _ = found
         if is_expired:
-            self._change_all(Task, EXPIRED, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
+            self._change_all(Task, EXPIRE_LEASES, note="lease expired", run_id=run_id, now=now, steady_now=steady_now)
         if is_due:
-            self._schedules().make_due(run_id)
+            self._schedules().add_due_tasks(run_id)
         return found
 
     @writes
@@ -257,23 +257,23 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
-        taken = self._take_ahead(task_id, wanted, lease_seconds)
+        taken = self._queue_claim(task_id, wanted, lease_seconds)
         done, worker = self._finish(task_id, fence, summary, result)
         task = taken()
         if task is None:
             task = self._claim(done.run_id, worker, wanted, lease_seconds, amounts)
         elif any(amounts.values()):
             task = self._reserve(task, amounts, self._now() + timedelta(seconds=lease_seconds))
-        return None if task is None else self._claimed(task, lease_seconds)
+        return None if task is None else self._build_claim(task, lease_seconds)
 
-    def _take_ahead(self, finished: str, asked: dict[str, str], lease_seconds: float) -> Callable[[], Task | None]:
+    def _queue_claim(self, finished: str, filters: dict[str, str], lease_seconds: float) -> Callable[[], Task | None]:
         """Send the claim of the next task ahead, together with the finish. The returned function records and returns the task."""
         now, steady_now = self._now(), self._steady_now()
-        bound = {"finished": finished, "now": now, "steady_now": steady_now, **asked}
+        bound = {"finished": finished, "now": now, "steady_now": steady_now, **filters}
         bound["until"] = steady_now + timedelta(seconds=lease_seconds)
         redacted = self._db.values.bind_into(bound, bound)
         self._lock_stream(Task, {"id": bound["finished"]})
-        found = self._db.queue_query(take_after(tuple(asked)), bound)
+        found = self._db.queue_query(claim_after_finish_sql(tuple(filters)), bound)
 
         def taken() -> Task | None:
             names, rows = found()
@@ -283,7 +283,7 @@ class Leases(Store):
 
         return taken
 
-    def _settle(self, task: Task) -> None:
+    def _settle_reservation(self, task: Task) -> None:
         """Finalize a task's reservation: charges stay, and the rest is released."""
         if task.raw("reservation_id") is not None:
             self._reservations().settle(task.raw("reservation_id"))
@@ -302,24 +302,26 @@ class Leases(Store):
     ) -> Task:
         """Extend a lease from now; optionally record the stage of the work."""
         given = given_parameters({"stage": stage, "state_name": state_name})
-        return self._extended(task_id, fence, lease_seconds, given)
+        return self._extend_lease(task_id, fence, lease_seconds, given)
 
     @writes
     def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
         """Continue a task under a new fence, as after a restart; the old fence is refused."""
         note = f"{task_id} goes on under fence {fence + 1}"
-        return self._extended(task_id, fence, lease_seconds, {"fence": fence + 1}, note)
+        return self._extend_lease(task_id, fence, lease_seconds, {"fence": fence + 1}, note)
 
-    def _extended(self, task_id: str, fence: int, lease_seconds: float, changes: dict[str, Any], note: str | None = None) -> Task:
+    def _extend_lease(
+        self, task_id: str, fence: int, lease_seconds: float, changes: dict[str, Any], note: str | None = None
+    ) -> Task:
         """Extend a lease with its reservation; reserve again if that has expired, as after a clock change."""
         check_span(lease_seconds, "lease_seconds")
         term = timedelta(seconds=lease_seconds)
-        task = self._held(task_id, fence, {"leased_until": self._steady_now() + term, **changes}, note=note)
+        task = self._update_held(task_id, fence, {"leased_until": self._steady_now() + term, **changes}, note=note)
         if task.reservation_id is None:
             return task
         reservations, until = self._reservations(), self._now() + term
         try:
-            reservations.extend(task.reservation_id, min(until, self._longest()))
+            reservations.extend(task.reservation_id, min(until, self._latest_reservation_end()))
             return task
         except Conflict:
             before = reservations.get(task.reservation_id)
@@ -354,16 +356,16 @@ class Leases(Store):
         changes = attempt_end_changes(
             AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0
         )
-        task = self._held(task_id, fence, changes, note=summary or "done")
+        task = self._update_held(task_id, fence, changes, note=summary or "done")
         found = links()
         for run_id, kind in sorted({(run_id, kind) for _, run_id, kind in found if kind is not None}):
             if kind == LinkKind.PARENT:
-                self._check_parts(task_id)
+                self._check_subtasks_ended(task_id)
             elif kind == LinkKind.BLOCKS:
-                self._free(run_id, task_id)
+                self._resolve_dependents(run_id, task_id)
         return task, found[0][0]
 
-    def _check_parts(self, task_id: str) -> None:
+    def _check_subtasks_ended(self, task_id: str) -> None:
         """Raise Conflict for a task with open parts, which can't be finished."""
         _, rows = self._db.rows(
             """
@@ -377,13 +379,13 @@ class Leases(Store):
             parts = ", ".join(f"{name} ({state})" for name, state in rows[:10])
             raise Conflict(
                 f"task {task_id} has {len(rows)} open subtasks and can't be done before them: {parts}",
-                hint="Finish or abandon them, or take one off: decklog tasks undepend SUBTASK TASK. To let others do them, "
+                hint="Finish or abandon them, or remove one: decklog tasks undepend SUBTASK TASK. To let others do them, "
                 f"release it: decklog tasks release {task_id} --fence N",
                 task_id=task_id,
                 open=[name for name, _ in rows],
             )
 
-    def _free(self, run_id: str, task_id: str) -> None:
+    def _resolve_dependents(self, run_id: str, task_id: str) -> None:
         """Resolve the dependencies on a finished task."""
         self._change_all(
             Task,
@@ -417,7 +419,7 @@ class Leases(Store):
         """
         if retry_after_seconds != 0:
             check_span(retry_after_seconds, "retry_after_seconds")
-        task = self._must_hold(task_id, fence)
+        task = self._load_held(task_id, fence)
         used_up = task.failures + 1 >= task.max_attempts
         repeats = 0 if blocker is None else task.blocker_repeats + 1 if blocker == task.blocker else 1
         used = [f"all {task.max_attempts} attempts are used"] if used_up else []
@@ -437,12 +439,12 @@ class Leases(Store):
             reason=reason,
             **later,
         )
-        return self._held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
+        return self._update_held(task_id, fence, changes, note=f"failed: {summary or blocker or ''}")
 
     @writes
     def block(self, task_id: str, *, fence: int, blocker: str, summary: str | None = None) -> Task:
         """Block a task until something outside changes; `resume` makes it ready again."""
-        task = self._must_hold(task_id, fence)
+        task = self._load_held(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
         changes = attempt_end_changes(
             AttemptOutcome.BLOCKED,
@@ -452,30 +454,30 @@ class Leases(Store):
             blocker_repeats=repeats,
             reason=summary or blocker,
         )
-        return self._held(task_id, fence, changes, note=f"blocked: {blocker}")
+        return self._update_held(task_id, fence, changes, note=f"blocked: {blocker}")
 
     @writes
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
         """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
         later = {} if not_before is None else {"not_before": check_time("not_before", not_before)}
         changes = attempt_end_changes(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
-        return self._held(task_id, fence, changes, note=f"released: {reason or ''}")
+        return self._update_held(task_id, fence, changes, note=f"released: {reason or ''}")
 
     @writes
     def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
-        return self._held(
+        return self._update_held(
             task_id, fence, attempt_end_changes(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
-    def _must_hold(self, task_id: str, fence: int) -> Task:
+    def _load_held(self, task_id: str, fence: int) -> Task:
         """Load a task for update. Raise LeaseLost if this worker no longer has it."""
         found = self._fetch_for_update(Task, task_id)
         if found.state != TaskState.RUNNING or found.fence != fence:
             raise lease_lost_error(found, fence)
         return found
 
-    def _held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
+    def _update_held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
         """Change fields of a task if this worker still has it. Raise LeaseLost otherwise."""
         is_held = "fence = :fence and state = 'running'"
         task = self._try_update(Task, task_id, changes, condition=is_held, note=note, fence=fence)
@@ -485,5 +487,5 @@ class Leases(Store):
         for claim in list_claims():
             claim.follow(task, fence)
         if task.state != TaskState.RUNNING:
-            self._settle(task)
+            self._settle_reservation(task)
         return task

@@ -13,7 +13,7 @@ from decklog.stores.checks import check_not_blank
 from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
-from decklog.stores.tasks.why import explained
+from decklog.stores.tasks.why import explain_task
 
 ENDED = (TaskState.DONE, TaskState.ABANDONED)
 # A task shows the first of these states that one of its parts has.
@@ -83,20 +83,20 @@ class Links(Leases):
         and so is a second kind of link between the same two tasks.
         """
         kind = parse_enum(LinkKind, kind, "kind")
-        task = self._linking(task_id, depends_on)
+        task = self._lock_link(task_id, depends_on)
         present = self._seek(Dependency, (task_id, depends_on))
         if present is not None and present.kind != kind:
             raise Conflict(
-                f"task {task_id} is linked with {depends_on} already, as {present.kind}",
-                hint=f"Take that off first: decklog tasks undepend {task_id} {depends_on}",
+                f"task {task_id} is already linked with {depends_on} as {present.kind}",
+                hint=f"Remove that link first: decklog tasks undepend {task_id} {depends_on}",
                 kind=present.kind.value,
             )
         if present is not None:
             return task.mark_already()
         if kind in (LinkKind.BLOCKS, LinkKind.PARENT):
             first, then = (task_id, depends_on) if kind == LinkKind.BLOCKS else (depends_on, task_id)
-            if (path := self._path(then, first)) is not None:
-                raise Conflict(f"this would be a circle: {' -> '.join([first, *path])}", circle=[first, *path])
+            if (path := self._find_path(then, first)) is not None:
+                raise Conflict(f"this would be a cycle: {' -> '.join([first, *path])}", circle=[first, *path])
         still_open = self._count_open(task.run_id, [depends_on])
         if kind == LinkKind.PARENT:
             self._check_parent(task, depends_on)
@@ -106,7 +106,7 @@ class Links(Leases):
         note, more = f"waits for {depends_on}", {"open_dependencies": still_open}
         return self._update(Task, task.id, {}, condition="state = 'pending'", adding=more, note=note)
 
-    def _linking(self, task_id: str, other: str) -> Task:
+    def _lock_link(self, task_id: str, other: str) -> Task:
         """Load a task whose links are about to change, and lock both ends of the link."""
         task = self._fetch(Task, task_id)
         # Lock the run's stream: two links that are added at once could form a cycle together.
@@ -125,32 +125,32 @@ class Links(Leases):
         row = self._db.one("select depends_on from dependencies where task_id = :id and kind = 'parent'", {"id": task.id})
         if row is not None:
             raise Conflict(
-                f"task {task.id} is a part of {row[0]} already",
-                hint=f"Take it off there first: decklog tasks undepend {task.id} {row[0]}",
+                f"task {task.id} already has the parent {row[0]}",
+                hint=f"Remove it there first: decklog tasks undepend {task.id} {row[0]}",
                 parent_id=row[0],
             )
         parent = self._fetch(Task, parent_id)
         if parent.state in ENDED and task.state not in ENDED:
             raise Conflict(
-                f"task {parent_id} is {parent.state}; a part that is still open can't be added to it",
+                f"task {parent_id} is {parent.state}; an open subtask can't be added to it",
                 task_id=parent_id,
                 state=parent.state.value,
             )
 
-    def _path(self, start: str, goal: str) -> list[str] | None:
+    def _find_path(self, start: str, goal: str) -> list[str] | None:
         """Return the path of dependencies from one task to another; None if there is none."""
         paths, seen = [[start]], {start}
         while paths:
             path = paths.pop()
             if path[-1] == goal:
                 return path
-            for needed in self._done_before(path[-1]):
+            for needed in self._list_prerequisites(path[-1]):
                 if needed not in seen:
                     seen.add(needed)
                     paths.append([*path, needed])
         return None
 
-    def _done_before(self, task_id: str) -> list[str]:
+    def _list_prerequisites(self, task_id: str) -> list[str]:
         """Return what must be done before a task: its dependencies and its parts."""
         _, rows = self._db.rows(
             """
@@ -169,19 +169,19 @@ class Links(Leases):
 
         Links of done or abandoned tasks stay.
         """
-        task = self._linking(task_id, depends_on)
+        task = self._lock_link(task_id, depends_on)
         if self._seek(Dependency, (task_id, depends_on)) is None:
             self._fetch(Task, depends_on)
             return task.mark_already()
         if task.state in ENDED:
-            raise Conflict(f"task {task_id} is {task.state}, and stays what it was", task_id=task_id, state=task.state.value)
+            raise Conflict(f"task {task_id} is {task.state} and can't be changed", task_id=task_id, state=task.state.value)
         note = f"no longer linked with {depends_on}" + (f": {reason}" if reason else "")
         link = self._remove_one(Dependency, (task_id, depends_on), note=note)
         if link.kind != LinkKind.BLOCKS or self._fetch(Task, depends_on).state == TaskState.DONE:
             return task
         return self._update(Task, task.id, {}, condition="open_dependencies > 0", adding={"open_dependencies": -1}, note=note)
 
-    def _never(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
+    def _list_new_kinds(self, task_id: str, links: dict[str, LinkKind]) -> Iterator[LinkKind]:
         """Yield the kinds of those links that a task does not have and never had."""
         sql = "select 1 from entries where record_table = 'dependencies' and record_id = :link limit 1"
         for other, kind in links.items():
@@ -229,7 +229,7 @@ class Links(Leases):
 
         Dependencies are listed nearest first, to a depth of 20; `first` names those without open dependencies.
         """
-        return explained(self._db, self._fetch(Task, task_id), self._now(), self._steady_now())
+        return explain_task(self._db, self._fetch(Task, task_id), self._now(), self._steady_now())
 
     # Comments
 
@@ -237,16 +237,16 @@ class Links(Leases):
     def comment(self, task_id: str, body: str, *, author: str | None = None) -> TaskComment:
         """Comment on a task in any state; the author is the acting agent unless given."""
         task = self._fetch(Task, task_id)
-        who = author if author is not None else (acting.get() or {}).get("agent")
-        if who is None:
-            raise Invalid("a comment needs an author", hint="Give author, or say who acts.", field="author")
+        name = author if author is not None else (acting.get() or {}).get("agent")
+        if name is None:
+            raise Invalid("a comment needs an author", hint="Pass author, or set an agent with log.acting().", field="author")
         return self._add(
             TaskComment,
-            note=f"{check_not_blank('author', who)}: {body}",
+            note=f"{check_not_blank('author', name)}: {body}",
             id=self._ids.new("comment"),
             run_id=task.run_id,
             task_id=task_id,
-            author=who,
+            author=name,
             body=check_not_blank("body", body),
             created_at=self._now(),
         )
@@ -258,7 +258,7 @@ class Links(Leases):
         where = Where(TaskComment, task_id=task_id)
         return self._page(TaskComment, where, order=("created_at", "id"), limit=limit, after=after)
 
-    def _linked(self, task: Task) -> TaskLinks:
+    def _describe_links(self, task: Task) -> TaskLinks:
         """Return the links of a task, by their name from its end, and the progress of its parts if it has any."""
         rows = self._db.rows(_LINKED, {"task_id": task.id})[1]
         links: dict[str, list[LinkedTask]] = {}

@@ -65,7 +65,7 @@ class PlanPhase(Record):
     extra: dict[str, object] = field(default_factory=dict)
 
 
-def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> dict[str, Any]:
+def phase_changes(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datetime) -> dict[str, Any]:
     """Return the changes when a phase gets a status: its times and, unless given, its progress."""
     changes: dict[str, Any] = {"status": status}
     if percent is not None:
@@ -85,27 +85,30 @@ def moved(phase: PlanPhase, status: PhaseStatus, percent: int | None, now: datet
     return changes
 
 
-def read_phases(given: object) -> list[dict[str, Any]]:
+def parse_phases(given: object) -> list[dict[str, Any]]:
     """Parse a list of phases, each an object or just a name. Missing numbers follow the position."""
     if not isinstance(given, (list, tuple)):
         raise Invalid(f"phases are a list of names or objects; got {given!r}", field="phases")
-    phases = [_read_phase(item, place) for place, item in enumerate(given, 1)]
+    phases = [_parse_phase(item, place) for place, item in enumerate(given, 1)]
     for number, count in Counter(phase["number"] for phase in phases).items():
         if count > 1:
-            raise Invalid(f"two phases have the number {number}; give each its own", field="phases")
+            raise Invalid(f"two phases have the number {number}; numbers must be unique", field="phases")
     return phases
 
 
-def _read_phase(item: object, place: int) -> dict[str, Any]:
+def _parse_phase(item: object, place: int) -> dict[str, Any]:
     """Parse one phase. Unknown fields go to `extra`, and null means not given."""
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(check_object(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
-    number: Any = _taken(left, "number", place)
+    number: Any = _pop_or_default(left, "number", place)
     if isinstance(number, str) and len(number) < 19 and number.isascii() and number.isdecimal():
         number = int(number)
     check_integer("a phase's number", number)
-    phase: dict[str, Any] = {"number": number, "name": check_not_blank("a phase's name", _taken(left, "name", f"Phase {number}"))}
+    phase: dict[str, Any] = {
+        "number": number,
+        "name": check_not_blank("a phase's name", _pop_or_default(left, "name", f"Phase {number}")),
+    }
     if (status := left.pop("status", None)) is not None:
         phase["status"] = parse_enum(PhaseStatus, str(status), "status")
     if (percent := left.pop("progress_percent", None)) is not None:
@@ -113,16 +116,16 @@ def _read_phase(item: object, place: int) -> dict[str, Any]:
     for name in ("started_at", "completed_at"):
         if (time := left.pop(name, None)) is not None:
             phase[name] = check_time(name, time)
-    phase["extra"] = check_object("extra", _taken(left, "extra", {})) | left
+    phase["extra"] = check_object("extra", _pop_or_default(left, "extra", {})) | left
     return phase
 
 
-def _taken(left: dict[str, Any], name: str, default: object) -> object:
+def _pop_or_default(left: dict[str, Any], name: str, default: object) -> object:
     value = left.pop(name, None)
     return default if value is None else value
 
 
-def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
+def match_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, PlanPhase]:
     """Map each wanted phase, a number with a name, to the present phase that it continues. New phases are left out.
 
     A phase is identified by its name. Among several with one name, the one with the same number comes first.
@@ -139,7 +142,7 @@ def same_phases(wanted: dict[int, str], present: list[PlanPhase]) -> dict[int, P
     return same
 
 
-def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> dict[str, Any]:
+def continue_phase(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> dict[str, Any]:
     """Complete a wanted phase with the progress of the phase that it continues. Values of the plan take precedence."""
     if old is None:
         status = wanted.get("status", PhaseStatus.PENDING)
@@ -149,7 +152,7 @@ def continued(wanted: dict[str, Any], old: PlanPhase | None, now: datetime) -> d
     else:
         status = wanted.get("status", old.status)
         kept = {name: getattr(old, name) for name in ("progress_percent", "started_at", "completed_at")}
-        kept |= moved(old, status, None, now)
+        kept |= phase_changes(old, status, None, now)
     phase = kept | wanted
     if phase["completed_at"] is not None and status is not PhaseStatus.COMPLETED:
         raise Invalid(f"phase {phase['number']} is {status} and can't have been completed already", field="completed_at")
@@ -180,10 +183,10 @@ class Plans(RunBound):
         stored as extra. A phase with the same name keeps its progress, also under a new number, unless the new plan sets it. The
         creation time stays, and so do metadata and current_phase if not given.
         """
-        wanted = read_phases(phases)
+        wanted = parse_phases(phases)
         if total_phases is None:
             total_phases = len(wanted)
-        fields = _checked(given_parameters(locals(), "run_id", "phases", "created_at", "wanted"))
+        fields = _check_fields(given_parameters(locals(), "run_id", "phases", "created_at", "wanted"))
         lock_run(self._db, run_id)
         plan = self._seek(Plan, run_id)
         if plan is None:
@@ -197,11 +200,11 @@ class Plans(RunBound):
     def _replace_phases(self, run_id: str, wanted: list[dict[str, Any]]) -> bool:
         """Update the phases of a plan row by row, and return whether any of them changed."""
         present, now = self._phases(run_id), self._now()
-        same = same_phases({fields["number"]: self._stored("text", fields["name"]) for fields in wanted}, present)
+        same = match_phases({fields["number"]: self._stored("text", fields["name"]) for fields in wanted}, present)
         rows = {phase.number: phase for phase in present}
         changed = False
         for fields in wanted:
-            fields = continued(fields, same.get(fields["number"]), now)
+            fields = continue_phase(fields, same.get(fields["number"]), now)
             row = rows.pop(fields["number"], None)
             if row is None:
                 self._add(PlanPhase, run_id=run_id, updated_at=now, **fields)
@@ -222,11 +225,11 @@ class Plans(RunBound):
         metadata: dict[str, object] | None = None,
         clear: list[str] | None = None,
     ) -> Plan:
-        """Change what is given of a plan and keep the rest and its phases; `clear` names fields to empty."""
-        fields = _checked(given_parameters(locals(), "run_id", "clear"))
+        """Change the given fields of a plan and keep the rest; `clear` names fields to empty."""
+        fields = _check_fields(given_parameters(locals(), "run_id", "clear"))
         fields |= parse_cleared(clear, ("current_phase", "metadata"), fields)
         if not fields:
-            raise Invalid("nothing to change was given", field="run_id")
+            raise Invalid("no changes given", field="run_id")
         lock_run(self._db, run_id)
         return self.set_fields(self.get(run_id), fields)
 
@@ -242,7 +245,9 @@ class Plans(RunBound):
             check_integer("progress_percent", progress_percent, high=100)
         lock_run(self._db, run_id)
         present = self.phase(run_id, phase)
-        return self.set_fields(present, moved(present, status, progress_percent, self._now()), note=f"{present.name}: {status}")
+        return self.set_fields(
+            present, phase_changes(present, status, progress_percent, self._now()), note=f"{present.name}: {status}"
+        )
 
     @reads
     def get(self, run_id: str) -> Plan:
@@ -275,7 +280,7 @@ class Plans(RunBound):
             raise part_not_found(PlanPhase, run_id, phase, listed_by="plans phases")
         if len(found) > 1:
             numbers = ", ".join(str(each.number) for each in found)
-            raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; say which by its number: {numbers}")
+            raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; give the number of one: {numbers}")
         return found[0]
 
     def _phases(self, run_id: str) -> list[PlanPhase]:
@@ -291,5 +296,5 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
 }
 
 
-def _checked(given: dict[str, Any]) -> dict[str, Any]:
+def _check_fields(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _CHECKS[name](name, value) for name, value in given.items()}

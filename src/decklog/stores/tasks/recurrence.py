@@ -36,18 +36,18 @@ class Recurrence:
     """
 
     def __init__(self, rule: str, zone: str) -> None:
-        fields = _cron(rule).split()
+        fields = _to_cron(rule).split()
         if len(fields) != len(_FIELDS):
-            raise _unreadable(rule)
+            raise _invalid_rule(rule)
         minutes, hours, self._month_days, self._months, week_days = (
-            _numbers(rule, text, *field) for text, field in zip(fields, _FIELDS, strict=True)
+            _parse_cron_field(rule, text, *field) for text, field in zip(fields, _FIELDS, strict=True)
         )
         self._times = [time(hour, minute) for hour in sorted(hours) for minute in sorted(minutes)]
         self._week_days = {day % 7 for day in week_days}
         # As in cron: if both the day of the month and of the week are given, either matches.
         self._either = not fields[2].startswith("*") and not fields[4].startswith("*")
         self._goes_on = fields[1].startswith("*")
-        self._zone = zone_of(zone)
+        self._zone = load_zone(zone)
 
     def after(self, moment: datetime) -> datetime | None:
         """Return the first occurrence after a moment; None if there is none for years."""
@@ -97,15 +97,15 @@ class Recurrence:
 
 
 @lru_cache(maxsize=64)
-def recurrence(rule: str, zone: str) -> Recurrence:
+def parse_recurrence(rule: str, zone: str) -> Recurrence:
     """Parse a rule. Raise Invalid if it never occurs."""
     found = Recurrence(rule, zone)
     if found.after(datetime(2000, 1, 1, tzinfo=UTC)) is None:
-        raise Invalid(f"{rule!r} never comes: no month has such a day", field="when")
+        raise Invalid(f"{rule!r} never occurs: no month has such a day", field="when")
     return found
 
 
-def zone_of(name: str) -> tzinfo:
+def load_zone(name: str) -> tzinfo:
     """Return the time zone with a name."""
     if name == "UTC":
         return UTC
@@ -114,24 +114,24 @@ def zone_of(name: str) -> tzinfo:
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise Invalid(f"{name!r} is not a time zone known here; write one such as Europe/Berlin, or UTC", field="zone") from None
+        raise Invalid(f"unknown time zone {name!r}; write one such as Europe/Berlin, or UTC", field="zone") from None
 
 
-def _unreadable(rule: str) -> Invalid:
-    return Invalid(f"{rule!r} is not a rule; write {_EXAMPLES}", field="when")
+def _invalid_rule(rule: str) -> Invalid:
+    return Invalid(f"{rule!r} is not a valid rule; write {_EXAMPLES}", field="when")
 
 
-def _cron(rule: str) -> str:
+def _to_cron(rule: str) -> str:
     """Convert a rule in words to the five fields of cron."""
     words = " ".join(rule.lower().split())
     if (often := _SO_OFTEN.fullmatch(words)) is not None:
-        return _so_often(rule, int(often[1] or 1), often[2])
+        return _interval_to_cron(rule, int(often[1] or 1), often[2])
     if (timed := _AT_TIME.fullmatch(words)) is not None:
-        return f"{int(timed[3])} {int(timed[2])} * * {_week(rule, timed[1])}"
+        return f"{int(timed[3])} {int(timed[2])} * * {_weekdays_to_cron(rule, timed[1])}"
     return words
 
 
-def _so_often(rule: str, count: int, unit: str) -> str:
+def _interval_to_cron(rule: str, count: int, unit: str) -> str:
     whole = 60 if unit == "minute" else 24
     if not count or whole % count:
         raise Invalid(
@@ -140,37 +140,37 @@ def _so_often(rule: str, count: int, unit: str) -> str:
     return f"*/{count} * * * *" if unit == "minute" else f"0 */{count} * * *"
 
 
-def _week(rule: str, days: str) -> str:
+def _weekdays_to_cron(rule: str, days: str) -> str:
     """Convert days of the week to cron."""
     if days in ("day", "weekday"):
         return "*" if days == "day" else "1-5"
     names = [name for name in re.split(r"[ ,]+|\band\b", days) if name]
     known = {**dict(zip(_DAYS, range(7), strict=True)), **dict(zip(_SHORT_DAYS, range(7), strict=True))}
     if not names or any(name not in known for name in names):
-        raise _unreadable(rule)
+        raise _invalid_rule(rule)
     return ",".join(str(known[name]) for name in names)
 
 
-def _numbers(rule: str, text: str, called: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
+def _parse_cron_field(rule: str, text: str, field: str, low: int, high: int, names: tuple[str, ...]) -> set[int]:
     """Parse one field of cron: numbers and names, with lists, ranges and steps."""
     found: set[int] = set()
     known = {name: low + place for place, name in enumerate(names)}
     for part in text.split(","):
         match = _PART.fullmatch(part)
         if match is None or (match[1] == "*" and match[2]):
-            raise _unreadable(rule)
-        first = low if match[1] == "*" else _number(rule, match[1], known)
-        last = high if match[1] == "*" or (match[3] and not match[2]) else _number(rule, match[2] or match[1], known)
+            raise _invalid_rule(rule)
+        first = low if match[1] == "*" else _parse_cron_number(rule, match[1], known)
+        last = high if match[1] == "*" or (match[3] and not match[2]) else _parse_cron_number(rule, match[2] or match[1], known)
         step = int(match[3] or 1)
         if not (low <= first <= last <= high and step):
-            raise Invalid(f"{part!r} in {rule!r} is no {called}: {low} to {high}", field="when")
+            raise Invalid(f"{part!r} in {rule!r} is not a valid {field}: {low} to {high}", field="when")
         found.update(range(first, last + 1, step))
     return found
 
 
-def _number(rule: str, word: str, known: dict[str, int]) -> int:
+def _parse_cron_number(rule: str, word: str, known: dict[str, int]) -> int:
     if word.isdecimal() and len(word) <= 3:
         return int(word)
     if word not in known:
-        raise _unreadable(rule)
+        raise _invalid_rule(rule)
     return known[word]

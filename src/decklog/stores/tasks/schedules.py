@@ -20,10 +20,10 @@ from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import check_integer, check_not_blank, check_object, normalize_name
 from decklog.stores.fields import check_fields
 from decklog.stores.of_run import check_run, given_parameters, lock_run
-from decklog.stores.tasks.claimable import GOES_ON
-from decklog.stores.tasks.recurrence import recurrence, zone_of
+from decklog.stores.tasks.claimable import RUN_IS_ACTIVE
+from decklog.stores.tasks.recurrence import load_zone, parse_recurrence
 from decklog.stores.tasks.task import EDITABLE, Task
-from decklog.stores.tasks.templates import TaskPlanner, Templates, fill_in
+from decklog.stores.tasks.templates import TaskPlanner, Templates, fill_placeholders
 
 
 class CatchUp(StrEnum):
@@ -39,7 +39,7 @@ CatchUpLike = CatchUp | Literal["none", "one", "all"]
 
 _TASK_FIELDS = {*EDITABLE, "depends_on", "assigned_to", "parent_id"}
 # Placeholders that only a schedule fills in.
-_OWN_PLACES = ("at", "date", "time")
+_TIME_PLACEHOLDERS = ("at", "date", "time")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class Schedule(Record):
 
     table = "schedules"
     fork = ForkRule(
-        "The copy is paused: two runs would do the same again and again.",
+        "The copy is paused, so that two runs do not repeat the same tasks.",
         fields={
             "next_at": Reset(),
             "reason": Reset("copied by a fork; resume it to go on here"),
@@ -117,7 +117,7 @@ class Schedules(Store):
         (`all`), or only those at most `late_seconds` late (`none`). A known name returns its schedule, or is refused if it
         differs.
         """
-        asked = _what(title, task, template, values) | {
+        fields = _parse_subject(title, task, template, values) | {
             "rule": " ".join(check_not_blank("when", when).split()),
             "zone": zone,
             "catch_up": parse_enum(CatchUp, catch_up, "catch_up"),
@@ -126,31 +126,31 @@ class Schedules(Store):
         }
         name = normalize_name(name, "name")
         lock_run(self._db, run_id)
-        self._check_template(asked)
+        self._check_template(fields)
         now = self._now()
-        next_at = _next(asked["rule"], asked["zone"], now)
+        next_at = _next_time(fields["rule"], fields["zone"], now)
         begin: dict[str, Any] = {"id": self._ids.new("sched"), "next_at": next_at, "created_at": now, "updated_at": now}
         found = self._find_or_add(
             lambda: self._seek_by(Schedule, run_id=run_id, name=name),
-            lambda: self._add(Schedule, note=f"{name}: {asked['rule']}", run_id=run_id, name=name, **begin, **asked),
+            lambda: self._add(Schedule, note=f"{name}: {fields['rule']}", run_id=run_id, name=name, **begin, **fields),
         )
-        if found.already and (differing := self._differing_fields(found, asked)):
+        if found.already and (differing := self._differing_fields(found, fields)):
             raise Conflict(
-                f"run {run_id} has a schedule {found.name} already, with another {' and another '.join(differing)}",
+                f"run {run_id} already has a schedule {found.name}, with another {' and another '.join(differing)}",
                 hint=f"Change it: decklog schedules edit {found.id}",
                 schedule_id=found.id,
                 fields=list(differing),
             )
         return found
 
-    def _check_template(self, asked: Mapping[str, Any]) -> None:
+    def _check_template(self, fields: Mapping[str, Any]) -> None:
         """Raise an error for a missing template, or for placeholders without a value."""
-        if asked.get("template") is None:
+        if fields.get("template") is None:
             return
-        places = set(self._templates().get(asked["template"]).places)
-        given = asked["template_values"].keys()
-        if wrong := sorted((places - given - set(_OWN_PLACES)) | (given - places)):
-            raise Invalid(f"template {asked['template']} and these values do not fit: {', '.join(wrong)}", field="values")
+        places = set(self._templates().get(fields["template"]).places)
+        given = fields["template_values"].keys()
+        if wrong := sorted((places - given - set(_TIME_PLACEHOLDERS)) | (given - places)):
+            raise Invalid(f"template {fields['template']} does not match these values: {', '.join(wrong)}", field="values")
 
     @reads
     def get(self, schedule_id: str) -> Schedule:
@@ -169,11 +169,11 @@ class Schedules(Store):
         """Show the next times of a rule, in its time zone."""
         found, at = [], self._now()
         for _ in range(check_integer("count", count, low=1, high=100)):
-            following = recurrence(check_not_blank("when", when), zone).after(at)
+            following = parse_recurrence(check_not_blank("when", when), zone).after(at)
             if following is None:
                 break
             at = following
-            found.append(at.astimezone(zone_of(zone)).isoformat())
+            found.append(at.astimezone(load_zone(zone)).isoformat())
         return found
 
     @writes
@@ -196,7 +196,7 @@ class Schedules(Store):
         schedule = self._fetch_for_update(Schedule, schedule_id)
         changes = given_parameters(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
-            changes |= _what(title, task, template, values)
+            changes |= _parse_subject(title, task, template, values)
             self._check_template(changes)
         if when is not None:
             changes["rule"] = " ".join(check_not_blank("when", when).split())
@@ -205,7 +205,7 @@ class Schedules(Store):
             return schedule.mark_already()
         if not schedule.is_paused and differing.keys() & {"rule", "zone"}:
             rule, zone = differing.get("rule", schedule.rule), differing.get("zone", schedule.zone)
-            differing["next_at"] = _next(rule, zone, self._now())
+            differing["next_at"] = _next_time(rule, zone, self._now())
         return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
 
     @writes
@@ -222,7 +222,7 @@ class Schedules(Store):
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if not schedule.is_paused:
             return schedule.mark_already()
-        next_at = _next(schedule.rule, schedule.zone, self._now())
+        next_at = _next_time(schedule.rule, schedule.zone, self._now())
         return self._set(schedule_id, {"next_at": next_at, "reason": None}, "resumed")
 
     @writes
@@ -235,7 +235,7 @@ class Schedules(Store):
         """Return whether any active run has a due schedule."""
         bound, _ = self._db.values.bind({"now": self._now()})
         sql = f"""
-            select 1 from schedules join runs on runs.id = schedules.run_id and {GOES_ON} where next_at <= :now limit 1
+            select 1 from schedules join runs on runs.id = schedules.run_id and {RUN_IS_ACTIVE} where next_at <= :now limit 1
             """
         return self._db.read(lambda: self._db.one(sql, bound)) is not None
 
@@ -244,40 +244,40 @@ class Schedules(Store):
         """Add the tasks of due schedules, of one run or of all active ones; a claim does it too."""
         if run_id is not None:
             check_run(self._db, run_id)
-            return self.make_due(run_id)
+            return self.add_due_tasks(run_id)
         _, rows = self._db.rows(
             f"""
             select distinct s.run_id from runs join schedules s on s.run_id = runs.id and s.next_at <= :now
-             where {GOES_ON} order by 1
+             where {RUN_IS_ACTIVE} order by 1
             """,
             self._db.values.bind({"now": self._now()})[0],
         )
-        return [task for (due,) in rows for task in self.make_due(due)]
+        return [task for (due,) in rows for task in self.add_due_tasks(due)]
 
-    def make_due(self, run_id: str) -> list[Task]:
+    def add_due_tasks(self, run_id: str) -> list[Task]:
         """Add the tasks of a run's due schedules, in the caller's transaction."""
         now = self._now()
         due = self._select(
             Schedule,
             f"""
             select schedules.* from schedules
-             where run_id = (select id from runs where id = :run_id and {GOES_ON}) and next_at <= :now
+             where run_id = (select id from runs where id = :run_id and {RUN_IS_ACTIVE}) and next_at <= :now
              order by next_at, id for update
             """,
             run_id=run_id,
             now=now,
         )
-        return [task for schedule in due for task in self._come(schedule, now)]
+        return [task for schedule in due for task in self._add_occurrences(schedule, now)]
 
-    def _come(self, schedule: Schedule, now: datetime) -> list[Task]:
+    def _add_occurrences(self, schedule: Schedule, now: datetime) -> list[Task]:
         """Add the due tasks of one schedule, and set its next time.
 
         A schedule whose tasks can't be added is paused with the reason, so that it does not block other work.
         """
-        moments = _seen(schedule, now)
-        after: dict[str, Any] = {"next_at": _next(schedule.rule, schedule.zone, now)}
+        moments = _due_times(schedule, now)
+        after: dict[str, Any] = {"next_at": _next_time(schedule.rule, schedule.zone, now)}
         try:
-            made = self._db.write(lambda: [task for at in moments for task in self._make(schedule, at)])
+            made = self._db.write(lambda: [task for at in moments for task in self._add_occurrence(schedule, at)])
         except (Invalid, NotFound, Conflict, Denied) as problem:
             self._set(schedule.id, {"next_at": None, "reason": str(problem)}, f"paused: {problem}")
             return []
@@ -287,10 +287,10 @@ class Schedules(Store):
         self._set(schedule.id, after, f"came at {times}" if moments else "came too late, and was left out")
         return made
 
-    def _make(self, schedule: Schedule, at: datetime) -> list[Task]:
+    def _add_occurrence(self, schedule: Schedule, at: datetime) -> list[Task]:
         """Add the tasks of one occurrence, unless they exist."""
         key = f"{schedule.id} {to_text(at)}"
-        shown = at.astimezone(zone_of(schedule.zone))
+        shown = at.astimezone(load_zone(schedule.zone))
         places = {"at": shown.isoformat(timespec="minutes"), "date": f"{shown:%Y-%m-%d}", "time": f"{shown:%H:%M}"}
         if schedule.template is not None:
             known = self._templates().get(schedule.template).places
@@ -298,32 +298,32 @@ class Schedules(Store):
             return self._templates().use(schedule.template, schedule.run_id, values={**own, **schedule.template_values}, key=key)
         if self._db.one("select 1 from tasks where run_id = :run_id and key = :key", {"run_id": schedule.run_id, "key": key}):
             return []
-        return self._tasks().add_many(schedule.run_id, [{**fill_in(schedule.task, places), "key": key}])
+        return self._tasks().add_many(schedule.run_id, [{**fill_placeholders(schedule.task, places), "key": key}])
 
     def _set(self, schedule_id: str, changes: dict[str, Any], note: str) -> Schedule:
         return self._update(Schedule, schedule_id, changes, note=note)
 
 
-def _next(rule: str, zone: str, now: datetime) -> datetime | None:
-    return recurrence(rule, check_not_blank("zone", zone)).after(now)
+def _next_time(rule: str, zone: str, now: datetime) -> datetime | None:
+    return parse_recurrence(rule, check_not_blank("zone", zone)).after(now)
 
 
-def _seen(schedule: Schedule, now: datetime) -> list[datetime]:
+def _due_times(schedule: Schedule, now: datetime) -> list[datetime]:
     """List the occurrences to add, by the catch-up rule for missed ones."""
     assert schedule.next_at is not None
     most = schedule.catch_up_limit if schedule.catch_up == CatchUp.ALL else 1
-    found = recurrence(schedule.rule, schedule.zone).between(schedule.next_at, now, most)
+    found = parse_recurrence(schedule.rule, schedule.zone).between(schedule.next_at, now, most)
     if schedule.catch_up != CatchUp.NONE:
         return found
     return [at for at in found if now - at <= timedelta(seconds=schedule.late_seconds)]
 
 
-def _what(
+def _parse_subject(
     title: str | None, task: dict[str, object] | None, template: str | None, values: dict[str, object] | None
 ) -> dict[str, Any]:
     """Parse what a schedule adds: one task, or the tasks of a template."""
     if template is not None and (title is not None or task is not None):
-        raise Invalid("a schedule makes one task or uses a template, not both", field="template")
+        raise Invalid("a schedule adds one task or uses a template, not both", field="template")
     if template is not None:
         return {
             "task": None,

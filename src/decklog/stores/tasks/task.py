@@ -51,7 +51,7 @@ LinkKindLike = LinkKind | Literal["blocks", "parent", "related", "discovered-fro
 
 
 class AttemptOutcome(StrEnum):
-    """How an attempt ended."""
+    """The result of an attempt."""
 
     DONE = "done"
     FAILED = "failed"
@@ -77,7 +77,7 @@ select t.id from dependencies d join tasks t on t.id = d.depends_on
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Record):
-    """A unit of work of a run: who has it, until when, and how its last attempt ended."""
+    """A unit of work of a run, with its worker, its lease and the result of its last attempt."""
 
     table = "tasks"
     task_column = "id"
@@ -151,13 +151,13 @@ class Task(Record):
             changed = {name for name in before if before[name] != after.get(name)}
             if changed <= {*EDITABLE_WHILE_RUNNING, "assigned_to", "updated_at"}:
                 return None
-            return "a worker was given it, or gave it back, and a lease is not restored"
+            return "it was a lease change, and leases are not restored"
         if TaskState.DONE in (before["state"], after["state"]):
-            return "what is done stays done"
+            return "done tasks can't change"
         if after["state"] != TaskState.ABANDONED or before["state"] == TaskState.ABANDONED:
             return None
         row = db.one(_DONE_PARENT, {"id": after["id"]})
-        return None if row is None else f"task {row[0]}, of which it is a part, is done since"
+        return None if row is None else f"its parent task {row[0]} is done since"
 
     @classmethod
     def repair_fork(cls, images: list[dict[str, Any]], by_table: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
@@ -165,15 +165,15 @@ class Task(Record):
         open_ones = {image["id"] for image in images if image["state"] != TaskState.DONE}
         links = [link for link in by_table.get(Dependency.table, ()) if link["kind"] == LinkKind.BLOCKS]
         waits = Counter(link["task_id"] for link in links if link["depends_on"] in open_ones)
-        fitted = []
+        repaired = []
         for image in images:
             counts = {
                 "open_dependencies": waits[image["id"]],
                 "attempts": image["attempts"] - (image["state"] == TaskState.RUNNING),
                 "reason": None if image["state"] == TaskState.WAITING else image["reason"],
             }
-            fitted.append({**image, **counts})
-        return fitted
+            repaired.append({**image, **counts})
+        return repaired
 
     @property
     def warnings(self) -> list[str]:
@@ -184,16 +184,16 @@ class Task(Record):
 
 
 # The fields that callers may set, and those of them that may change while a worker has the task.
-_GIVEN = {one.name: one for one in dataclass_fields(Task) if one.metadata.get("settable")}
-EDITABLE = ("title", *_GIVEN)
-EDITABLE_WHILE_RUNNING = tuple(name for name, one in _GIVEN.items() if one.metadata.get("while_running"))
+_SETTABLE_FIELDS = {one.name: one for one in dataclass_fields(Task) if one.metadata.get("settable")}
+EDITABLE = ("title", *_SETTABLE_FIELDS)
+EDITABLE_WHILE_RUNNING = tuple(name for name, one in _SETTABLE_FIELDS.items() if one.metadata.get("while_running"))
 CLEARABLE = tuple(name for name in EDITABLE if name not in _NEVER_CLEARED)
 Task.undo_columns = (*EDITABLE, "assigned_to", "state", "reason", "snapshot", "failures")
 
 if TYPE_CHECKING:
     from decklog.stores.tasks.new_task import TaskFields as TaskFields
 else:
-    TaskFields = TypedDict("TaskFields", {name: one.type for name, one in _GIVEN.items()}, total=False)
+    TaskFields = TypedDict("TaskFields", {name: one.type for name, one in _SETTABLE_FIELDS.items()}, total=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -215,7 +215,7 @@ class TaskComment(Record):
     """A comment on a task."""
 
     table = "task_comments"
-    fork = ForkRule("What was said of a task still counts.", fields={"task_id": Refer("tasks")})
+    fork = ForkRule("Comments on a task still apply.", fields={"task_id": Refer("tasks")})
 
     id: str
     run_id: str
@@ -244,7 +244,7 @@ class Attempt:
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in vars(self).items()}
 
 
-def attempts_from(images: Iterable[Mapping[str, Any]]) -> list[Attempt]:
+def build_attempts(images: Iterable[Mapping[str, Any]]) -> list[Attempt]:
     """Read the attempts from snapshots of tasks in their order; the earliest attempt comes first."""
     # The snapshots at the start and the end of each attempt. No records are built, because a long run has very many.
     begun: dict[tuple[str, int], tuple[Mapping[str, Any], Mapping[str, Any] | None]] = {}
@@ -257,11 +257,11 @@ def attempts_from(images: Iterable[Mapping[str, Any]]) -> list[Attempt]:
             begun[key] = image, None
         elif image.get("outcome") is not None and key in begun and begun[key][1] is None:
             begun[key] = begun[key][0], image
-    attempts = [_attempt(*each) for each in begun.values()]
+    attempts = [_build_attempt(*each) for each in begun.values()]
     return sorted(attempts, key=lambda attempt: (attempt.started_at, attempt.task_id))
 
 
-def _attempt(begun: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Attempt:
+def _build_attempt(begun: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Attempt:
     attempt = {
         "task_id": begun["id"],
         "number": begun["attempts"],
@@ -283,66 +283,66 @@ def _attempt(begun: Mapping[str, Any], ended: Mapping[str, Any] | None) -> Attem
 
 def with_defaults(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields of a new task: what was given, and the defaults of the others."""
-    return {**cleared_values(_GIVEN), **fields}
+    return {**default_values(_SETTABLE_FIELDS), **fields}
 
 
-def checked(fields: dict[str, Any]) -> dict[str, Any]:
+def check_task_fields(fields: dict[str, Any]) -> dict[str, Any]:
     """Check the fields of a task, by their name or their type, and return them as stored."""
     checks = {name: _CHECKS.get(name) or _CHECKS_BY_TYPE[Task.__annotations__[name]] for name in fields}
     return {name: checks[name](name, value) for name, value in fields.items()}
 
 
-def cleared_values(names: Iterable[str]) -> dict[str, Any]:
+def default_values(names: Iterable[str]) -> dict[str, Any]:
     """Return the default of each field, which is its value after clearing."""
     return {one.name: default_of(one) for one in dataclass_fields(Task) if one.name in names}
 
 
-def _title(name: str, value: object) -> str:
+def _check_title(name: str, value: object) -> str:
     if not check_text(name, value).strip():
         raise Invalid("a task needs a title", field=name)
     return check_text(name, value)
 
 
-def _list(name: str, value: object) -> list[str]:
+def _check_list(name: str, value: object) -> list[str]:
     return list(dict.fromkeys(check_texts(name, value or [])))
 
 
-def _or_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+def _allow_none(check: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return lambda name, value: None if value is None else check(name, value)
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "title": _title,
+    "title": _check_title,
     "objective": check_text,
     "priority": partial(check_integer, high=100),
     "max_attempts": partial(check_integer, low=1),
     "inputs": lambda name, value: {} if value is None else check_object(name, value),
     # Arguments that are not fields.
-    "depends_on": _list,
-    **dict.fromkeys(("task_id", "parent_id"), _or_none(check_not_blank)),
+    "depends_on": _check_list,
+    **dict.fromkeys(("task_id", "parent_id"), _allow_none(check_not_blank)),
 }
 _CHECKS_BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
-    str | None: _or_none(check_not_blank),
-    int | None: _or_none(check_integer),
-    datetime | None: _or_none(check_time),
-    list[str]: _list,
+    str | None: _allow_none(check_not_blank),
+    int | None: _allow_none(check_integer),
+    datetime | None: _allow_none(check_time),
+    list[str]: _check_list,
 }
 
 
-def listed(tasks: object) -> list[dict[str, Any]]:
+def check_task_list(tasks: object) -> list[dict[str, Any]]:
     """Check a list of tasks, each given as the arguments of `add` without the run."""
     if not isinstance(tasks, (list, tuple)):
-        raise Invalid(f"tasks is a list of objects, each with a title; got {type(tasks).__name__}", field="tasks")
+        raise Invalid(f"tasks must be a list of objects with titles; got {type(tasks).__name__}", field="tasks")
     for number, task in enumerate(tasks, 1):
         check_object(f"task {number}", task)
         check_not_blank(f"the title of task {number}", task.get("title"))
         check_texts(f"depends_on of task {number}", task.get("depends_on") or [])
         if "run_id" in task:
-            raise Invalid(f"task {number} names a run; all tasks are of the run that is given once", field="run_id")
+            raise Invalid(f"task {number} has a run_id; all tasks belong to the run of the call", field="run_id")
     return list(tasks)
 
 
-def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def sort_by_dependencies(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Order tasks so that each follows its dependencies in the list. Raise Conflict for a cycle."""
     named = {str(task["task_id"]): task for task in tasks if task.get("task_id")}
     try:
@@ -364,20 +364,20 @@ def in_order(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 # Few tasks have these states at a time, so they can be listed over all runs.
-_FEW = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
+_RARE_STATES = (TaskState.RUNNING, TaskState.WAITING, TaskState.BLOCKED, TaskState.PAUSED)
 
 
-def of_all_runs(state: str | None) -> str:
+def all_runs_condition(state: str | None) -> str:
     """Build the condition for tasks of all runs with a state. The literal state selects its partial index."""
-    if state not in _FEW:
-        raise Invalid(f"without a run, tasks are listed by a state: {', '.join(_FEW)}", field="state")
+    if state not in _RARE_STATES:
+        raise Invalid(f"without a run, give one of these states: {', '.join(_RARE_STATES)}", field="state")
     return f"state = '{TaskState(state).value}'"
 
 
-def not_editable(task: Task, relied_on: list[str]) -> Conflict:
+def not_editable_error(task: Task, relied_on: list[str]) -> Conflict:
     """Return the error for a task that can't be edited."""
     if task.state != TaskState.RUNNING:
-        return Conflict(f"task {task.id} is {task.state}, and stays what it was", task_id=task.id, state=task.state.value)
+        return Conflict(f"task {task.id} is {task.state} and can't be changed", task_id=task.id, state=task.state.value)
     return Conflict(
         f"{task.worker} works on task {task.id} and relies on its {', '.join(relied_on)}",
         hint=f"Take it back first: decklog tasks pause {task.id} --reason WHY, then edit and resume it.",

@@ -1,4 +1,4 @@
-"""Tasks: what a run has to do, in which order, and why a task can't be claimed yet."""
+"""Tasks: the work of a run, its order, and why a task can't be claimed yet."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
@@ -12,7 +12,7 @@ from decklog.records.values import from_json
 from decklog.stores.checks import check_not_blank
 from decklog.stores.of_run import check_not_ended, check_run, parse_cleared
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
-from decklog.stores.tasks.claimable import GOES_ON, READY_TAGS, TAGGED, audit_tags, derive_tags, spelled_tag
+from decklog.stores.tasks.claimable import HAS_TAG, READY_TAGS, RUN_IS_ACTIVE, audit_tags, derive_tags, format_tag
 from decklog.stores.tasks.links import Links
 from decklog.stores.tasks.task import (
     CLEARABLE,
@@ -28,22 +28,22 @@ from decklog.stores.tasks.task import (
     TaskFields,
     TaskState,
     TaskStateLike,
-    attempts_from,
-    checked,
-    cleared_values,
-    in_order,
-    listed,
-    not_editable,
-    of_all_runs,
+    all_runs_condition,
+    build_attempts,
+    check_task_fields,
+    check_task_list,
+    default_values,
+    not_editable_error,
+    sort_by_dependencies,
     with_defaults,
 )
-from decklog.stores.tasks.why import explain, explained, why_not
+from decklog.stores.tasks.why import explain_no_claim, explain_task, explain_unclaimable
 
 # Tasks that can be claimed now. A lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
 ((state = 'pending' and open_dependencies = 0 and (not_before is null or not_before <= :now)
   or state = 'running' and leased_until < :steady_now and failures + 1 < max_attempts)
- and run_id in (select id from runs where {GOES_ON}))
+ and run_id in (select id from runs where {RUN_IS_ACTIVE}))
 """
 
 
@@ -88,8 +88,8 @@ class Tasks(Links):
         values is a `Conflict` that names the fields. With `parent_id` it is a subtask of that task, which can't be done before
         it.
         """
-        given = checked({"title": title, **with_defaults(fields), "assigned_to": assigned_to, "key": key})
-        linked = checked({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
+        given = check_task_fields({"title": title, **with_defaults(fields), "assigned_to": assigned_to, "key": key})
+        linked = check_task_fields({"depends_on": depends_on, "parent_id": parent_id, "task_id": task_id})
         needed, parent, now = linked["depends_on"], linked["parent_id"], self._now()
         identity = linked["task_id"] or self._ids.new("task")
         try:
@@ -113,7 +113,7 @@ class Tasks(Links):
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
             return task
-        check_not_ended(self._db, run_id, "nobody would get what is added to it")
+        check_not_ended(self._db, run_id, "tasks can't be added to it")
         for other in needed:
             self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         if parent is not None:
@@ -131,10 +131,12 @@ class Tasks(Links):
         now, _ = self._db.values.bind({name: getattr(task, name) for name in given})
         # Default values count as not given, and later edits do not conflict with a repeated call.
         differing = [name for name in bound if bound[name] not in (now[name], added.get(name), defaults[name])]
-        differing += sorted({"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._never(task.id, links)})
+        differing += sorted(
+            {"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._list_new_kinds(task.id, links)}
+        )
         if differing:
             raise Conflict(
-                f"task {task.id} is there already, with another {' and another '.join(differing)}",
+                f"task {task.id} already exists, with another {' and another '.join(differing)}",
                 hint=f"Change it: decklog tasks edit {task.id}. Or give the new task another id and key.",
                 task_id=task.id,
                 fields=differing,
@@ -148,8 +150,8 @@ class Tasks(Links):
         if task_id is not None and (task := self._seek(Task, task_id)) is not None:
             if task.run_id != run_id:
                 raise Conflict(
-                    f"task {task_id} is of run {task.run_id}, not of {run_id}; an id is good for one task in the whole log",
-                    hint="Choose another id, or give a key: keys are the run's own.",
+                    f"task {task_id} belongs to run {task.run_id}, not to {run_id}; ids are unique in the whole log",
+                    hint="Choose another id, or give a key: keys are unique per run.",
                     task_id=task_id,
                     run_id=task.run_id,
                 )
@@ -159,7 +161,7 @@ class Tasks(Links):
     @writes
     def add_many(self, run_id: str, tasks: NewTasks) -> list[Task]:
         """Add several tasks at once, each given as the arguments of `add`; one may depend on another that comes later."""
-        whole = in_order(listed(tasks))
+        whole = sort_by_dependencies(check_task_list(tasks))
         added = [self.add(run_id, **{name: value for name, value in task.items() if name != "parent_id"}) for task in whole]
         # A parent may depend on its own parts, so parents are linked after all tasks exist.
         for task, given in zip(added, whole, strict=True):
@@ -188,10 +190,10 @@ class Tasks(Links):
         can't be changed.
         """
         all_fields = {"title": title, **fields}
-        given = checked({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
-        changes = given | cleared_values(parse_cleared(clear, CLEARABLE, given))
+        given = check_task_fields({name: all_fields[name] for name in EDITABLE if all_fields.get(name) is not None})
+        changes = given | default_values(parse_cleared(clear, CLEARABLE, given))
         if not changes:
-            raise Invalid("nothing to change was given", field="task_id")
+            raise Invalid("no changes given", field="task_id")
         return self._set(task_id, changes, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
 
     @writes
@@ -212,10 +214,10 @@ class Tasks(Links):
             return task.mark_already()
         relied_on = [name for name in differing if name not in (*EDITABLE_WHILE_RUNNING, "assigned_to")]
         also = "" if relied_on else " or state = 'running'"
-        lawful = f"(state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})"
-        changed = self._try_update(Task, task_id, differing, condition=lawful, note=note)
+        allowed_states = f"(state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})"
+        changed = self._try_update(Task, task_id, differing, condition=allowed_states, note=note)
         if changed is None:
-            raise not_editable(task, relied_on)
+            raise not_editable_error(task, relied_on)
         return changed
 
     @reads
@@ -231,8 +233,8 @@ class Tasks(Links):
         comments = self._page(TaskComment, where, order=("created_at", "id"), limit=20, after=None, descending=True)
         return {
             "task": task.as_dict(),
-            "why": explained(self._db, task, self._now(), self._steady_now()),
-            **self._linked(task),
+            "why": explain_task(self._db, task, self._now(), self._steady_now()),
+            **self._describe_links(task),
             "attempts": [attempt.as_dict() for attempt in self.attempts(task_id)],
             "comments": [comment.as_dict() for comment in reversed(comments)],
         }
@@ -253,16 +255,16 @@ class Tasks(Links):
     ) -> Page[Task]:
         """List a run's tasks in the order they were added.
 
-        Without a run, those of all runs that are running, waiting, blocked or paused, the latest change first.
+        Without a run, list running, waiting, blocked or paused tasks of all runs, the latest change first.
         """
         where = Where(Task)
         if run_id is not None:
             check_run(self._db, run_id)
         else:
-            where.add(of_all_runs(state))
+            where.add(all_runs_condition(state))
         where.equal(run_id=run_id, state=state, group_id=group_id, role=role, worker=worker, assigned_to=assigned_to)
         if tag is not None:
-            where.add(TAGGED, tag=spelled_tag(tag))
+            where.add(HAS_TAG, tag=format_tag(tag))
         order = ("created_at" if run_id is not None else "updated_at", "id")
         return self._page(Task, where, order=order, limit=limit, after=after, descending=run_id is None)
 
@@ -276,15 +278,15 @@ class Tasks(Links):
         role: str | None = None,
         tag: str | None = None,
     ) -> ClaimExplanation:
-        """Explain why a claim gets nothing, as a code and in words, and what would help."""
+        """Explain why a claim returns nothing, with a code, a message and a hint."""
         if run_id is not None:
             check_run(self._db, run_id)
         wanted = {"group_id": group_id, "role": role, "tag": tag, "worker": worker}
-        return explain(self._db, run_id, wanted, self._now(), self._steady_now())
+        return explain_no_claim(self._db, run_id, wanted, self._now(), self._steady_now())
 
     @reads
     def ready(self, run_id: str, *, limit: int = 20) -> ReadyTasks:
-        """List what could be claimed now, most urgent first, and why the rest can't."""
+        """List the tasks that can be claimed now, most urgent first, and why the others can't."""
         check_run(self._db, run_id)
         now, steady_now = self._now(), self._steady_now()
         return {
@@ -294,7 +296,7 @@ class Tasks(Links):
                     "id": task.id,
                     "title": task.title,
                     "state": task.state.value,
-                    "why": why_not(self._db, task, now, steady_now)[1],
+                    "why": explain_unclaimable(self._db, task, now, steady_now)[1],
                 }
                 for task in self._open(run_id, f"not {_CLAIMABLE}", now, limit)
             ],
@@ -306,16 +308,16 @@ class Tasks(Links):
         where.add(f"state <> 'done' and state <> 'abandoned' and {condition}", now=now, steady_now=self._steady_now())
         return self._list(Task, where, order="priority desc, created_at, id", limit=page_size(limit))
 
-    # What a person, or the loop above the workers, does
+    # Operations of people and orchestrators
 
     @writes
     def pause(self, task_id: str, *, reason: str, fence: int | None = None, snapshot: dict[str, object] | None = None) -> Task:
         """Pause a task and keep what its worker was doing.
 
-        Without a fence it is taken from its worker, who gets `LeaseLost` on the next call.
+        Without a fence, its worker loses it and gets `LeaseLost` on the next call.
         """
         if fence is not None:
-            self._must_hold(task_id, fence)
+            self._load_held(task_id, fence)
         return self._move(task_id, TaskState.PAUSED, AttemptOutcome.PAUSED, reason, snapshot)
 
     @writes
@@ -327,8 +329,8 @@ class Tasks(Links):
         # A task without attempts left gets one more.
         changes: dict[str, Any] = {"state": "pending", "reason": None, "not_before": None}
         changes["failures"] = min(task.failures, task.max_attempts - 1)
-        lawful = "(state = 'paused' or state = 'waiting' or state = 'blocked')"
-        return self._update(Task, task_id, changes, condition=lawful, note="resumed")
+        allowed_states = "(state = 'paused' or state = 'waiting' or state = 'blocked')"
+        return self._update(Task, task_id, changes, condition=allowed_states, note="resumed")
 
     @writes
     def abandon(self, task_id: str, *, reason: str) -> Task:
@@ -348,10 +350,10 @@ class Tasks(Links):
             changes["outcome"] = outcome
         if snapshot is not None:
             changes["snapshot"] = snapshot
-        lawful = "state <> :to and state <> 'done' and state <> 'abandoned'"
+        allowed_states = "state <> :to and state <> 'done' and state <> 'abandoned'"
         note = f"{state}: {reason}"
-        moved = self._update(Task, task_id, changes, adding={"fence": 1}, condition=lawful, note=note, to=state)
-        self._settle(moved)
+        moved = self._update(Task, task_id, changes, adding={"fence": 1}, condition=allowed_states, note=note, to=state)
+        self._settle_reservation(moved)
         return moved
 
     @writes
@@ -372,7 +374,7 @@ class Tasks(Links):
             now=self._now(),
         )
         for task in abandoned:
-            self._settle(task)
+            self._settle_reservation(task)
         return self.add_many(run_id, tasks)
 
     @reads
@@ -380,8 +382,8 @@ class Tasks(Links):
         """List the attempts at a task, oldest first, from the journal."""
         self._fetch(Task, task_id)
         sql = "select payload from entries where record_table = 'tasks' and record_id = :task_id order by seq"
-        return attempts_from(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
+        return build_attempts(from_json(row[0]) for row in self._db.rows(sql, {"task_id": task_id})[1])
 
     def attempts_in(self, images: Iterable[dict[str, Any]]) -> list[Attempt]:
         """Read the attempts from snapshots of tasks in their order; the earliest comes first."""
-        return attempts_from(images)
+        return build_attempts(images)

@@ -13,7 +13,7 @@ from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import check_not_blank, check_object, check_text, normalize_name
 from decklog.stores.of_run import lock_run
-from decklog.stores.tasks.task import EDITABLE, Task, in_order, listed
+from decklog.stores.tasks.task import EDITABLE, Task, check_task_list, sort_by_dependencies
 
 _PLACE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _KNOWN = {*EDITABLE, "name", "depends_on", "parent", "assigned_to"}
@@ -42,7 +42,7 @@ class Template(Record):
     @property
     def places(self) -> list[str]:
         """The names of the placeholders."""
-        return sorted(set(_places(self.tasks)))
+        return sorted(set(_find_placeholders(self.tasks)))
 
 
 class Templates(Store):
@@ -61,7 +61,7 @@ class Templates(Store):
         Each task has a title, any other fields of a task, and a `name` that `depends_on` and `parent` of others refer to.
         A placeholder is written `{{name}}`.
         """
-        fields: dict[str, Any] = {"tasks": planned(tasks), "description": check_text("description", description)}
+        fields: dict[str, Any] = {"tasks": check_template_tasks(tasks), "description": check_text("description", description)}
         name = normalize_name(name, "name")
         self._db.lock_stream(Template.home or "")
 
@@ -81,17 +81,17 @@ class Templates(Store):
 
     @reads
     def get(self, name: str, *, version: int | None = None) -> Template:
-        """Get a template, the newest version of it or a certain one."""
+        """Get a template, in its newest or a given version."""
         found = self._newest(name) if version is None else self._seek(Template, (name, version))  # type: ignore[arg-type]
         if found is None:
             which = name if version is None else f"{name}, version {version}"
-            hint = suggest_id(self._db, "templates", name, "List what there is: decklog templates find", column="name")
+            hint = suggest_id(self._db, "templates", name, "List them: decklog templates find", column="name")
             raise NotFound(f"there is no template {which}", hint=hint, name=name)
         return found
 
     @reads
     def find(self, *, limit: int = 20, after: str | None = None) -> Page[Template]:
-        """List templates by their names, every version."""
+        """List all versions of templates, by name."""
         return self._page(Template, Where(Template), order=("name", "version"), limit=limit, after=after)
 
     @writes
@@ -104,7 +104,7 @@ class Templates(Store):
         version: int | None = None,
         key: str | None = None,
     ) -> list[Task]:
-        """Add the tasks of a template to a run, with its placeholders filled in; all of them or none.
+        """Add the tasks of a template to a run, all or none, with its placeholders filled in.
 
         With a known key, the tasks that were created with it are returned, even if the template has changed.
         """
@@ -112,52 +112,52 @@ class Templates(Store):
         if key is not None:
             # As stored, because the tasks are found by this prefix.
             key, _ = self._db.values.bind_text("key", check_not_blank("key", key))
-            if made := self._made(run_id, key):
-                return [task.mark_already() for task in made]
+            if added := self._list_by_key(run_id, key):
+                return [task.mark_already() for task in added]
         template = self.get(name, version=version)
         given, places = check_object("values", values or {}), set(template.places)
         missing, extra = sorted(places - given.keys()), sorted(given.keys() - places)
         if missing or extra:
             problems = [f"needs {', '.join(missing)}"] if missing else []
-            problems += [f"has no place for {', '.join(extra)}"] if extra else []
+            problems += [f"has no placeholder {', '.join(extra)}"] if extra else []
             raise Invalid(
                 f"template {template.name} {' and '.join(problems)}",
-                hint=f"A place is written {{{{name}}}} in its texts. See them: decklog templates show {template.name}",
+                hint=f"Placeholders are written {{{{name}}}}. See them: decklog templates show {template.name}",
                 field="values",
                 missing=missing,
                 extra=extra,
             )
-        return self._tasks().add_many(run_id, self._instances(template, given, key))
+        return self._tasks().add_many(run_id, self._build_tasks(template, given, key))
 
-    def _made(self, run_id: str, key: str) -> list[Task]:
+    def _list_by_key(self, run_id: str, key: str) -> list[Task]:
         """List the tasks that were added with a key."""
         # `0` follows `/` in ASCII, so the range has everything that starts with the key and a slash.
         where = Where(Task, run_id=run_id)
         where.add("key > :first and key < :last", first=f"{key}/", last=f"{key}0")
         return self._list(Task, where, order="created_at, id")
 
-    def _instances(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
+    def _build_tasks(self, template: Template, values: dict[str, Any], key: str | None) -> list[dict[str, object]]:
         """Return the tasks to add, each with a new id."""
         ids = {str(task["name"]): self._ids.new("task") for task in template.tasks}
-        made: list[dict[str, object]] = []
+        added: list[dict[str, object]] = []
         for task in template.tasks:
             name, needed, parent = task["name"], task.get("depends_on"), task.get("parent")
             plain = {field: value for field, value in task.items() if field not in ("name", "depends_on", "parent")}
-            made.append(
+            added.append(
                 {
-                    **fill_in(plain, values),
+                    **fill_placeholders(plain, values),
                     "task_id": ids[str(name)],
                     "depends_on": [ids[other] for other in needed] if isinstance(needed, list) else None,
                     "parent_id": ids[str(parent)] if parent is not None else None,
                     "key": None if key is None else f"{key}/{name}",
                 }
             )
-        return made
+        return added
 
 
-def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
+def check_template_tasks(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     """Check the tasks of a template and name each. References must be within the template."""
-    named = [{"name": str(place), **task} for place, task in enumerate(listed(tasks), 1)]
+    named = [{"name": str(place), **task} for place, task in enumerate(check_task_list(tasks), 1)]
     names = [check_not_blank("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
         raise Invalid("a template needs at least one task, and each task a different name", field="tasks")
@@ -168,25 +168,25 @@ def planned(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
         if unknown or missing:
             wrong = f"no {', '.join(unknown)}" if unknown else f"no task {', '.join(map(str, missing))} to refer to"
             hint = f"Its tasks have {', '.join(sorted(_KNOWN))}." if unknown else f"It has {', '.join(names)}."
-            raise Invalid(f"a template knows {wrong} (in its task {task['name']})", hint=hint, field="tasks")
+            raise Invalid(f"the template has {wrong} (in its task {task['name']})", hint=hint, field="tasks")
     # Sorted only to find cycles: the tasks are stored in the given order.
-    in_order([{**task, "task_id": task["name"]} for task in named])
+    sort_by_dependencies([{**task, "task_id": task["name"]} for task in named])
     return named
 
 
-def _places(value: object) -> Iterator[str]:
+def _find_placeholders(value: object) -> Iterator[str]:
     """Yield the placeholders in all texts of a value."""
     if isinstance(value, str):
         yield from _PLACE.findall(value)
     elif isinstance(value, (list, dict)):
         for part in value.values() if isinstance(value, dict) else value:
-            yield from _places(part)
+            yield from _find_placeholders(part)
 
 
-def fill_in(value: Any, values: dict[str, Any]) -> Any:
+def fill_placeholders(value: Any, values: dict[str, Any]) -> Any:
     """Fill in the placeholders in all texts of a value. Those without a value stay."""
     if isinstance(value, str):
         return _PLACE.sub(lambda place: str(values.get(place[1], place[0])), value)
     if isinstance(value, list):
-        return [fill_in(part, values) for part in value]
-    return {name: fill_in(part, values) for name, part in value.items()} if isinstance(value, dict) else value
+        return [fill_placeholders(part, values) for part in value]
+    return {name: fill_placeholders(part, values) for name, part in value.items()} if isinstance(value, dict) else value

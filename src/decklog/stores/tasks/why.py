@@ -8,7 +8,7 @@ from decklog.core.display import counted
 from decklog.core.errors import Conflict, Invalid
 from decklog.db.base import Database
 from decklog.stores.results.tasks import BlockingTask, ClaimExplanation, TaskExplanation
-from decklog.stores.tasks.claimable import GOES_ON, first_later, is_ready
+from decklog.stores.tasks.claimable import RUN_IS_ACTIVE, later_tasks_sql, ready_check_sql
 from decklog.stores.tasks.task import Task, TaskState
 
 _RUNNING = """
@@ -31,7 +31,7 @@ select d.depends_on, t.state
 _SCHEDULED = "select name, next_at from schedules where run_id = :run_id and next_at is not null order by next_at limit 1"
 
 
-def run_of(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
+def check_run_of_task(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
     """Return the run of a task that is claimed by id. Raise an error for filters that conflict with it."""
     if any(wanted.values()):
         raise Invalid(f"a task is claimed by its id, or by {', '.join(wanted)}; give one of them", field="task_id")
@@ -42,7 +42,7 @@ def run_of(task: Task, run_id: str | None, wanted: dict[str, str]) -> str:
 
 def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetime]) -> None:
     """Raise the Conflict that explains why a worker can't claim a task by id."""
-    code, reason = why_not(db, task, times["now"], times["steady_now"], worker)
+    code, reason = explain_unclaimable(db, task, times["now"], times["steady_now"], worker)
     raise Conflict(
         f"task {task.id} can't be claimed: {reason}",
         hint="Wait for it with wait_seconds, or claim without an id to get what is ready.",
@@ -52,7 +52,9 @@ def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetim
     )
 
 
-def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None) -> tuple[str, str]:
+def explain_unclaimable(
+    db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None
+) -> tuple[str, str]:
     """Return why a task can't be claimed, by a worker or by anybody, as a code and in words."""
     match task.state:
         case TaskState.RUNNING if task.leased_until is not None:
@@ -65,7 +67,7 @@ def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worke
             return "waits", f"waits for {', '.join(f'{name} ({state})' for name, state in rows)}"
         case TaskState.PENDING if task.not_before is not None and task.not_before > now:
             return "later", f"not before {task.not_before:%Y-%m-%d %H:%M:%S}"
-        case TaskState.PENDING if db.one(f"select 1 from runs where id = :id and {GOES_ON}", {"id": task.run_id}) is None:
+        case TaskState.PENDING if db.one(f"select 1 from runs where id = :id and {RUN_IS_ACTIVE}", {"id": task.run_id}) is None:
             return "run_held", f"run {task.run_id} is paused or over"
         case TaskState.PENDING if task.assigned_to not in (None, worker):
             return "assigned", f"it is assigned to {task.assigned_to}"
@@ -74,36 +76,38 @@ def why_not(db: Database, task: Task, now: datetime, steady_now: datetime, worke
     return task.state.value, f"{task.state}: {task.reason}" if task.reason else str(task.state)
 
 
-def explain(
+def explain_no_claim(
     db: Database, run_id: str | None, wanted: dict[str, str | None], now: datetime, steady_now: datetime
 ) -> ClaimExplanation:
     """Return why nothing can be claimed from a run, or from any run, with these filters."""
     if run_id is None:
-        row = db.one(f"select count(*) from runs where {GOES_ON}", {})
+        row = db.one(f"select count(*) from runs where {RUN_IS_ACTIVE}", {})
         if not row or not row[0]:
             return _explanation("no_run")
         return _explanation("nothing_ready", runs="the one run under way" if row[0] == 1 else f"any of {row[0]:,} runs")
     status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if status is not None and status[0] not in ("planning", "active"):
         return _explanation("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
-    return _of_ready(db, run_id, wanted, to_text(now)) or _of_running(db, run_id, steady_now) or _of_open(db, run_id)
+    return (
+        _explain_ready(db, run_id, wanted, to_text(now)) or _explain_running(db, run_id, steady_now) or _explain_open(db, run_id)
+    )
 
 
-def _of_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
+def _explain_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
     # No worker has an empty name, so no task is assigned to it.
     bound = {**wanted, "worker": wanted["worker"] or "", "run_id": run_id, "now": now}
-    asked = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
-    if db.one(is_ready(("run_id", "worker", *asked)), bound) is not None:
+    filters = tuple(name for name in wanted if name != "worker" and wanted[name] is not None)
+    if db.one(ready_check_sql(("run_id", "worker", *filters)), bound) is not None:
         return _explanation("just_now", run_id=run_id)
-    if asked and db.one(is_ready(("run_id", "worker")), bound) is not None:
-        return _explanation("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in asked))
-    if db.one(is_ready(("run_id", *asked)), bound) is not None:
+    if filters and db.one(ready_check_sql(("run_id", "worker")), bound) is not None:
+        return _explanation("no_match", run_id=run_id, asked=", ".join(f"{name} {wanted[name]}" for name in filters))
+    if db.one(ready_check_sql(("run_id", *filters)), bound) is not None:
         return _explanation("assigned", run_id=run_id)
-    later = db.one(first_later(asked), bound)
+    later = db.one(later_tasks_sql(filters), bound)
     return _explanation("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
-def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
+def _explain_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
     row = db.one(_RUNNING, {"run_id": run_id})
     if not row or not row[0]:
         return None
@@ -112,7 +116,7 @@ def _of_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplana
     return _explanation("all_taken", run_id=run_id, tasks=tasks, seconds=max(0, round(left.total_seconds())))
 
 
-def _of_open(db: Database, run_id: str) -> ClaimExplanation:
+def _explain_open(db: Database, run_id: str) -> ClaimExplanation:
     if rows := db.rows(_OPEN, {"run_id": run_id})[1]:
         listed = ", ".join(f"{count} {state}" for state, count in sorted(rows))
         return _explanation("held", run_id=run_id, states=listed)
@@ -128,22 +132,22 @@ _MESSAGES = {
     "nothing_ready": ("no task is ready in {runs}", "See why, run by run: decklog tasks ready RUN"),
     "run_paused": ("run {run_id} is paused", "Take it up again: decklog runs update {run_id} --status active"),
     "run_over": ("run {run_id} is {status}", "Take it up again: decklog runs update {run_id} --status active"),
-    "just_now": ("a task became ready just now, or somebody else was faster", "Claim again."),
+    "just_now": ("a task became ready just now, or another worker was faster", "Claim again."),
     "assigned": ("tasks are ready, but each is assigned to somebody else", "See them: decklog tasks ready {run_id}"),
     "scheduled": (
-        "nothing is ready now; schedule {name} makes the next task at {at:%Y-%m-%d %H:%M:%S} UTC",
+        "nothing is ready now; schedule {name} adds the next task at {at:%Y-%m-%d %H:%M:%S} UTC",
         "Wait for it: claim with --wait-seconds.",
     ),
     "no_match": ("tasks are ready, but none with {asked}", "See them: decklog tasks ready {run_id}"),
     "later": (
-        "{count} may begin later, the first at {at:%Y-%m-%d %H:%M:%S} UTC",
+        "{count} may start later, the first at {at:%Y-%m-%d %H:%M:%S} UTC",
         "Wait for it: claim with --wait-seconds.",
     ),
     "all_taken": (
-        "{tasks} being worked on, and nothing else is ready; the first lease ends in {seconds} s",
+        "{tasks} being worked on, and no other task is ready; the first lease ends in {seconds} s",
         "Wait for one: claim with --wait-seconds.",
     ),
-    "held": ("nothing is ready: {states}", "See what holds each: decklog tasks ready {run_id}"),
+    "held": ("nothing is ready: {states}", "See why: decklog tasks ready {run_id}"),
     "no_tasks": ("run {run_id} has no tasks", 'Add one: decklog tasks add {run_id} "TITLE"'),
     "all_done": ("every task of run {run_id} is done", "End the run: decklog runs finish {run_id}"),
 }
@@ -175,9 +179,9 @@ select t.id, t.title, t.state, t.worker, t.reason, t.open_dependencies, c.depth
 """
 
 
-def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
+def explain_task(db: Database, task: Task, now: datetime, steady_now: datetime) -> TaskExplanation:
     """Return why nobody works on a task, or that somebody does, with its blocking tasks, the nearest first."""
-    chain, is_cut = _chain(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
+    chain, is_cut = _load_blockers(db, task) if task.state == TaskState.PENDING and task.open_dependencies else ([], False)
     if chain:
         nearest = ", ".join(f"{one['id']} ({one['state']})" for one in chain if one["depth"] == 1)
         code, words = "waits", f"waits for {nearest}{', and more' if is_cut else ''}"
@@ -190,7 +194,7 @@ def explained(db: Database, task: Task, now: datetime, steady_now: datetime) -> 
         "state": task.state.value,
         "code": code,
         "why": words,
-        "who": _who(task),
+        "who": _describe_candidates(task),
         "waits_for": chain,
         "first": [one["id"] for one in chain if not one["open_dependencies"]],
         "is_cut": is_cut,
@@ -202,12 +206,12 @@ def _status_code(db: Database, task: Task, now: datetime, steady_now: datetime) 
         return "done", f"done: {task.summary}" if task.summary else "done"
     is_over = task.leased_until is not None and task.leased_until < steady_now
     if task.state == TaskState.RUNNING and is_over and task.failures + 1 < task.max_attempts:
-        return "lease_ended", f"the lease of {task.worker} ended, and the next who claims gets it"
-    code, words = why_not(db, task, now, steady_now)
+        return "lease_ended", f"the lease of {task.worker} ended, so the next claim can take it"
+    code, words = explain_unclaimable(db, task, now, steady_now)
     return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
 
 
-def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
+def _load_blockers(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
     names, found_rows = db.rows(_CHAIN, {"task_id": task.id})
     rows: list[Any] = [dict(zip(names, row, strict=True)) for row in found_rows]
     found: dict[str, BlockingTask] = {}
@@ -216,7 +220,7 @@ def _chain(db: Database, task: Task) -> tuple[list[BlockingTask], bool]:
     return list(found.values()), len(rows) > MOST
 
 
-def _who(task: Task) -> str:
+def _describe_candidates(task: Task) -> str:
     """Return who could claim the task."""
     if task.state in (TaskState.DONE, TaskState.ABANDONED):
         return "nobody: it is over"

@@ -100,7 +100,7 @@ def test_every_table_an_owner_only_verb_writes_needs_a_signature(desk: Desk, nam
     """Run each verb unsigned, as a program can that leaves the check out: verify names every table it wrote."""
     act = ACTS[name](desk.log)
     desk.bind()
-    monkeypatch.setattr(Proofs, "under", lambda _self, _operation, _arguments, act: act())
+    monkeypatch.setattr(Proofs, "run_signed", lambda _self, _operation, _arguments, act: act())
     written = tables_written(desk.log, act)
     assert written, f"{name} writes nothing"
     unmanaged = {table for table in written if not desk.log.record_classes()[table].is_managed}

@@ -19,7 +19,7 @@ from decklog.stores.of_run import next_number
 from decklog.stores.runs.run import ENDED, Run, RunMode, RunStatus
 from decklog.stores.tasks.criteria import Criterion, CriterionStatus
 from decklog.stores.tasks.groups import Group, GroupStatus, GroupTier, MergeStatus, ReviewStatus
-from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase, read_phases
+from decklog.stores.tasks.plans import PhaseStatus, Plan, PlanPhase, parse_phases
 from decklog.stores.workflow.context import (
     ConsumingAgent,
     ContextAgent,
@@ -265,7 +265,7 @@ class BazingaImport(Import):
         row.take("id")
         created: datetime = row.time("created_at", EPOCH)
         updated: datetime = row.time("updated_at", created)
-        phases = read_phases([_phase(item) for item in row.json("phases", (list,), [])])
+        phases = parse_phases([_phase(item) for item in row.json("phases", (list,), [])])
         outcome = self.writer.record(
             Plan,
             clock="updated_at",

@@ -14,7 +14,7 @@ from decklog.records.record import find_all
 from decklog.stores.approvals.approval import Approval
 from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.runs.run import Agent, Run
-from decklog.stores.tasks.task import Attempt, AttemptOutcome, Task, TaskState, attempts_from
+from decklog.stores.tasks.task import Attempt, AttemptOutcome, Task, TaskState, build_attempts
 
 Columns = dict[str, Any]
 
@@ -72,7 +72,7 @@ class AttemptTrail:
             return None
         if begun is None:
             return None
-        found = attempts_from([begun, image])
+        found = build_attempts([begun, image])
         if not found or found[0].ended_at is None:
             return None
         del self._open[image["id"]]
