@@ -25,7 +25,7 @@ from decklog.db.search.vectors import VectorIndex
 from decklog.stores.memory import similarity
 from decklog.stores.memory.semantic.minilm import numpy
 from decklog.stores.memory.semantic.model import kept_model
-from decklog.stores.memory.text import terms_of, words_of
+from decklog.stores.memory.text import extract_terms, split_words
 
 MANY = 100_000
 FEWER = 20_000
@@ -222,7 +222,7 @@ def _insert(log: Decklog, template: Any, numbered: list[tuple[int, str]]) -> flo
     )
     began = time.process_time()
     for number, text in numbered:
-        lesson_search(log.db).put(f"l{number}", template.topic, None, terms_of(text))
+        lesson_search(log.db).put(f"l{number}", template.topic, None, extract_terms(text))
     return time.process_time() - began
 
 
@@ -231,7 +231,7 @@ def _day(number: int) -> str:
 
 
 def _raw_words(raw: apsw.Connection, question: str) -> None:
-    match = " OR ".join(f'"{word}"' for word in dict.fromkeys(words_of(question)))
+    match = " OR ".join(f'"{word}"' for word in dict.fromkeys(split_words(question)))
     raw.execute("select rowid, words from lessons where lessons match ? order by rank limit 5", (match,)).fetchall()
 
 

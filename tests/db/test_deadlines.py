@@ -10,7 +10,7 @@ _ENDLESS = "with recursive n (n) as (select 1 union all select n + 1 from n) sel
 
 def test_read_beyond_its_deadline_is_stopped(log: Decklog) -> None:
     log.runs.start("goal", run_id="commas")
-    with log.db.within(0.02), pytest.raises(TimedOut, match="longer than it was given"):
+    with log.db.within(0.02), pytest.raises(TimedOut, match="exceeded its time limit"):
         log.db.read(lambda: log.db.rows(_ENDLESS, {}))
     with log.db.within(60):
         assert log.runs.get("commas").goal == "goal"

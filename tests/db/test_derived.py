@@ -271,7 +271,7 @@ def behind(remembered: Decklog, tmp_path: Path) -> Decklog:
         other.memory.supersede(sparrows.id, herons.id)
         other.memory.remember("task_outcomes", "Owls hunt when nobody sees them")
         [reached] = [head["seq"] for head in known if head["stream"] == "@memory"]
-        Replication.of(remembered).receive(Replication.of(other).given_out("@memory", after=reached))
+        Replication.of(remembered).receive(Replication.of(other).export_entries("@memory", after=reached))
     return remembered
 
 

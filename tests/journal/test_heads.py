@@ -59,7 +59,7 @@ def test_received_entries_move_the_head(log: Decklog, tmp_path) -> None:
     with Decklog.open(tmp_path / "other.db") as other:
         replication = Replication.of(other)
         for head in log.journal.heads():
-            replication.receive(Replication.of(log).given_out(head["stream"]))
+            replication.receive(Replication.of(log).export_entries(head["stream"]))
         assert stored_heads(other) == stored_heads(log)
 
 

@@ -19,12 +19,12 @@ def source(tmp_path, clock: ManualClock) -> Decklog:
 
 def test_a_received_stream_is_the_same_to_the_byte(log: Decklog, source: Decklog) -> None:
     for digest, content in Replication.of(source).blobs(Replication.of(source).blob_digests()):
-        Replication.of(log).take_blobs([(digest, content)])
-    entries = Replication.of(source).given_out("moved")
+        Replication.of(log).import_blobs([(digest, content)])
+    entries = Replication.of(source).export_entries("moved")
     assert Replication.of(log).receive(entries[:4]) == 4
     assert Replication.of(log).receive(entries) == len(entries) - 4
     assert Replication.of(log).receive(entries) == 0
-    assert Replication.of(log).given_out("moved") == entries
+    assert Replication.of(log).export_entries("moved") == entries
     assert log.journal.verify().as_dict() == source.journal.verify().as_dict()
     assert log.tasks.find("moved") == source.tasks.find("moved")
     assert log.journal.append("moved", "again", key="k").already
@@ -32,7 +32,7 @@ def test_a_received_stream_is_the_same_to_the_byte(log: Decklog, source: Decklog
 
 
 def test_a_gap_a_change_or_another_history_is_refused(log: Decklog, source: Decklog) -> None:
-    entries = Replication.of(source).given_out("moved")
+    entries = Replication.of(source).export_entries("moved")
     with pytest.raises(Conflict, match="gap"):
         Replication.of(log).receive(entries[1:])
     with pytest.raises(Damaged, match="moved:2"):
@@ -41,4 +41,4 @@ def test_a_gap_a_change_or_another_history_is_refused(log: Decklog, source: Deck
     with pytest.raises(Conflict, match="another one"):
         Replication.of(log).receive([{**entries[0], "hash": "0" * 64}])
     with pytest.raises(Damaged):
-        Replication.of(log).take_blobs([("0" * 64, b"other")])
+        Replication.of(log).import_blobs([("0" * 64, b"other")])

@@ -14,7 +14,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.core.errors import DecklogError
-from decklog.stores.approvals.approval import digest_of
+from decklog.stores.approvals.approval import compute_digest
 from tests.searches import FULL
 
 ROUNDS = 20 if FULL else 4
@@ -459,6 +459,6 @@ def test_an_ended_run_gets_no_new_criteria(log: Decklog, run_id: str) -> None:
 def test_a_grant_is_not_used_after_its_time(log: Decklog, run_id: str, clock: ManualClock) -> None:
     asked = log.approvals.ask(run_id, "May I?", by="dev", about="x")
     log.approvals.decide(asked.id, "granted", by="ana", uses=2, valid_seconds=300)  # type: ignore[arg-type]
-    assert log.approvals.use(run_id, digest_of("x")) is not None
+    assert log.approvals.use(run_id, compute_digest("x")) is not None
     clock.advance(seconds=timedelta(minutes=6).total_seconds())
-    assert log.approvals.use(run_id, digest_of("x")) is None
+    assert log.approvals.use(run_id, compute_digest("x")) is None

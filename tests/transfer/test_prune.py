@@ -30,20 +30,20 @@ def old(log: Decklog, clock: ManualClock) -> Decklog:
 
 
 def test_without_apply_it_is_only_said_what_would_go(old: Decklog) -> None:
-    before = Replication.of(old).given_out("run_1")
+    before = Replication.of(old).export_entries("run_1")
     said = Prune(old, MONTH).run()
     assert said.applied is False
     assert (said.entries, said.blobs, said.blob_bytes) == (said.streams["run_1"], 1, len(LONG))
     assert said.bytes > 5000
-    assert Replication.of(old).given_out("run_1") == before
+    assert Replication.of(old).export_entries("run_1") == before
 
 
 def test_old_texts_go_and_the_chain_still_verifies(old: Decklog) -> None:
-    before = Replication.of(old).given_out("run_1")
+    before = Replication.of(old).export_entries("run_1")
     said = Prune(old, MONTH).run()
     done = Prune(old, MONTH).run(apply=True)
     assert (done.entries, done.bytes, done.blobs) == (said.entries, said.bytes, said.blobs)
-    after = Replication.of(old).given_out("run_1")
+    after = Replication.of(old).export_entries("run_1")
     for was, now in zip(before, after, strict=False):
         assert now["hash"] == was["hash"]
         if was["kind"] == "change":
@@ -106,7 +106,7 @@ def test_a_pruned_log_can_still_be_moved_and_verifies_there(old: Decklog, tmp_pa
     Prune(old, MONTH).run(apply=True)
     with Decklog.open(tmp_path / "other.db") as other:
         Move(old, other).run()
-        assert Replication.of(other).given_out("run_1") == Replication.of(old).given_out("run_1")
+        assert Replication.of(other).export_entries("run_1") == Replication.of(old).export_entries("run_1")
 
 
 def test_after_shrinking_the_file_holds_no_trace_of_the_words(tmp_path: Path, clock: ManualClock) -> None:

@@ -29,7 +29,7 @@ def known_by(told: list[dict[str, Any]]) -> dict[str, Any]:
 def some(log: Decklog, monkeypatch: pytest.MonkeyPatch) -> Decklog:
     """A log of several streams, some longer than a step."""
     monkeypatch.setattr(verify_steps, "_STEP", 20)
-    monkeypatch.setattr(walk, "_AT_ONCE", 2)
+    monkeypatch.setattr(walk, "_BATCH_SIZE", 2)
     log.budgets.set("all", period="day", limit_microdollars=1000)  # type: ignore[arg-type]
     for number in range(5):
         log.runs.start("a goal", run_id=f"r{number}")

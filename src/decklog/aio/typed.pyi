@@ -629,7 +629,7 @@ class AsyncApprovals:
         approval_id: str | None = ...,
         at: datetime | None = ...,
     ) -> Approval:
-        """Record a verdict that was given without a question, in its own words."""
+        """Record a verdict that was given without a question."""
     async def decide(
         self,
         approval_id: str,
@@ -641,11 +641,11 @@ class AsyncApprovals:
         uses: int | None = ...,
         valid_seconds: float | None = ...,
     ) -> Approval:
-        """Grant or deny an open approval; who asked can't."""
+        """Grant or deny an open approval. The one who asked can't decide it."""
     async def withdraw(self, approval_id: str, *, reason: str | None = ...) -> Approval:
         """Withdraw an open question; a withdrawn one is returned unchanged."""
     async def expire(self, run_id: str | None = ...) -> list[Approval]:
-        """Record the default answer of every open question whose time has run out, of one run or of all."""
+        """Record the default answers of all expired open questions, of one run or of all."""
     async def wait(self, approval_id: str, timeout_seconds: float) -> Approval:
         """Wait until an approval is answered, withdrawn or expired; raise `StillPending` when the time is over first."""
     async def get(self, approval_id: str) -> Approval:
@@ -830,15 +830,15 @@ class AsyncPrices:
         source: str | None = ...,
         sourced_on: str | None = ...,
     ) -> Price:
-        """Set a model's price of a million tokens from a day on; from today unless `valid_from` is given."""
+        """Set a model's price per million tokens, valid from today or from `valid_from`."""
     async def load(self, prices: object) -> list[Price]:
         """Set many prices, all or none: a list of objects with a price's fields, as in the file that comes with Decklog."""
     async def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = ...) -> Price:
-        """Remove one of the log's own prices; the price that held before it holds again."""
+        """Remove one of the log's own prices; the previous price applies again."""
     async def get(self, model: str, *, at: datetime | None = ..., prompt_tokens: int = ...) -> Price:
-        """Get the price that holds for a model, now or at a time, for a prompt of that length."""
+        """Get the price of a model, now or at a time, for a prompt of a given length."""
     async def find(self, *, model: str | None = ...) -> list[Price]:
-        """List every price, the log's own and those that come with Decklog, by model and the newest first."""
+        """List all prices, the log's own and the shipped ones, by model, newest first."""
     async def quote(
         self,
         model: str,
@@ -849,7 +849,7 @@ class AsyncPrices:
         output_tokens: int = ...,
         at: datetime | None = ...,
     ) -> int:
-        """Return what a call would cost, in microdollars: the amount to reserve before making it."""
+        """Return the cost of a planned call in microdollars, for a reservation."""
 
 class AsyncBudgets:
     async def set(
@@ -863,19 +863,19 @@ class AsyncBudgets:
         action: BudgetActionLike = ...,
         warn_percent: int = ...,
     ) -> Budget:
-        """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens."""
+        """Set the limit of a run, group, task, agent or `all` per period, in money or tokens. Periods are UTC; weeks start on Monday."""
     async def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: it limits nothing any more."""
+        """Remove a budget."""
     async def get(self, budget_id: str) -> Budget:
         """Get a budget."""
     async def find(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[Budget]:
-        """List the budgets, those of everything first."""
+        """List the budgets, those for everything first."""
     async def burn(self, *, scope: BudgetScopeLike | None = ..., scope_id: str | None = ...) -> list[BudgetUsage]:
-        """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
+        """Show the usage of each budget in its current period, and its spending on each of the last 14 days."""
     async def check(self) -> BudgetCheck:
-        """Compare every budget's running sums with its charges, and name the days that differ."""
+        """Compare the sums of every budget with its charges, and list the days that differ."""
     async def rebuild(self) -> BudgetRebuild:
-        """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
+        """Rebuild the sums of every budget from its charges, as after an import; return the corrections."""
 
 class AsyncReservations:
     async def reserve(
@@ -891,13 +891,13 @@ class AsyncReservations:
         holder: str | None = ...,
         key: str | None = ...,
     ) -> Reservation:
-        """Hold money and tokens for calls to come, in every budget they fall under, until a time."""
+        """Reserve money and tokens for future calls in all budgets that apply, until a time."""
     async def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
-        """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
+        """Extend an open reservation to a later time; an expired one can't be extended."""
     async def settle(self, reservation_id: str) -> Reservation:
-        """End a reservation whose calls are made: their charges stay, and what they did not use is free again."""
+        """Finalize a reservation after its calls: charges stay, and the unused rest is released."""
     async def release(self, reservation_id: str) -> Reservation:
-        """Release a reservation whose calls will not be made; charges already made under it stay."""
+        """Release a reservation without further calls; its charges stay."""
     async def get(self, reservation_id: str) -> Reservation:
         """Get a reservation."""
     async def find(
@@ -913,7 +913,7 @@ class AsyncReservations:
         limit: int = ...,
         after: str | None = ...,
     ) -> Page[Reservation]:
-        """List reservations, newest first; an open one whose time is over holds nothing any more."""
+        """List reservations, newest first. An open but expired one reserves nothing."""
 
 class AsyncLedger:
     async def charge(
@@ -937,7 +937,7 @@ class AsyncLedger:
         key: str | None = ...,
         answer_id: str | None = ...,
     ) -> Charge:
-        """Charge one call to a model: its tokens, and its cost, given or by the prices of the day."""
+        """Record a charge for one model call: its tokens, and its cost, given or by the current prices."""
     async def get(self, charge_id: str) -> Charge:
         """Get a charge."""
     async def find(
@@ -973,7 +973,7 @@ class AsyncLedger:
         since: datetime | None = ...,
         until: datetime | None = ...,
     ) -> SpendSummary:
-        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site, run, session or worktree."""
+        """Sum charges by day (UTC), model, agent, agent_id, task, group, call_site, run, session or worktree."""
 
 class AsyncMemory:
     async def recall(

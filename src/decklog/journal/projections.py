@@ -19,12 +19,12 @@ Key = Any
 # A record's id, the stream and number of its newest entry, and its image.
 _Newest = tuple[str, str, int, str | None]
 
-_TOGETHER = 500
-_PLAIN = (str, int)
+_BATCH_SIZE = 500
+_KEY_TYPES = (str, int)
 
 
 class Projections:
-    """Compares rows with the newest post-images of their records."""
+    """Compares rows with the newest images of their records."""
 
     def __init__(self, db: Database, record_classes: Mapping[str, type[Record]], result: Verification, texts: Texts) -> None:
         self._db = db
@@ -33,17 +33,17 @@ class Projections:
         self._result = result
 
     def check_all(self) -> None:
-        filled = self._filled()
+        filled = self._count_rows()
         for table, record_class in self._classes.items():
             has_entries, count = filled.get(table, (True, None))
             if has_entries or count:
                 with self._result.checking(self._db, f"the table {table}", table=table):
                     self._compare(record_class, count)
 
-    def _filled(self) -> dict[str, tuple[bool, int]]:
-        """Return for each table whether it has entries, and its number of rows; nothing where that can't be read."""
+    def _count_rows(self) -> dict[str, tuple[bool, int]]:
+        """Return for each table whether it has entries, and its number of rows; empty if that can't be read."""
         counted = " union all ".join(f"select '{table}', count(*) from {table}" for table in self._classes)
-        # One search for all tables: planning one for each takes longer than all of them.
+        # One query for all tables, because planning one per table takes longer.
         sql = f"""
             with counted (name, number) as ({counted})
             select name, exists (select 1 from entries where record_table = name), number from counted
@@ -80,21 +80,21 @@ class Projections:
         return {table: list(images.values()) for table, images in newest.items()}
 
     def _compare(self, record_class: type[Record], count: int | None) -> None:
-        """Compare each row with its newest post-image, and look for rows without one."""
+        """Compare each row with its newest image, and find rows without one."""
         found = self.compare_with(record_class, self._newest_images(record_class))
         if count is None:
             counted = self._db.one(f"select count(*) from {record_class.table}", {})
             count = counted[0] if counted else 0
         if count > found:
-            self._find_strangers(record_class)
+            self._report_unrecorded(record_class)
         if record_class.blob_columns:
-            self._texts.check_records(self._kept_by(record_class))
+            self._texts.check_records(self._list_blobs(record_class))
 
     def compare_with(self, record_class: type[Record], newest: "Iterator[Image]") -> int:
-        """Compare rows with images; count the rows that are there."""
+        """Compare rows with images; return the number of existing rows."""
         found = 0
         names = record_class.columns()
-        while images := list(islice(newest, _TOGETHER)):
+        while images := list(islice(newest, _BATCH_SIZE)):
             rows = self._rows(record_class, [image.key for image in images if image.key is not None])
             found += len(rows)
             for image in images:
@@ -110,15 +110,15 @@ class Projections:
         table, record_id = record_class.table, image.record_id
         where = {"stream": image.stream, "seq": image.seq, "table": table, "record_id": record_id}
         if image.values is None:
-            self._result.bad(f"the newest entry of {table} {record_id} does not say what it is", **where)
+            self._result.bad(f"the newest entry of {table} {record_id} has no readable image", **where)
             return
-        gone, said = image.is_removal, record_class.upcast(image.values)
-        self._result.records += not gone
-        if row is None and not gone:
+        is_gone, expected = image.is_removal, record_class.upcast(image.values)
+        self._result.records += not is_gone
+        if row is None and not is_gone:
             self._result.bad(f"{table} {record_id} is gone", **where)
-        elif row is not None and gone:
-            self._result.bad(f"{table} {record_id} was removed, and is there", **where)
-        elif row is not None and (differing := ", ".join(name for name in row if row[name] != said.get(name))):
+        elif row is not None and is_gone:
+            self._result.bad(f"{table} {record_id} was removed, but exists", **where)
+        elif row is not None and (differing := ", ".join(name for name in row if row[name] != expected.get(name))):
             self._result.bad(f"{table} {record_id} differs from its newest entry in {differing}", **where, column=differing)
 
     def _newest_images(self, record_class: type[Record]) -> "Iterator[Image]":
@@ -127,7 +127,7 @@ class Projections:
             yield Image(record_class, *newest)
 
     def _images(self, record_class: type[Record]) -> Iterator[Any]:
-        """Return every image of a table's records, record by record."""
+        """Return all images of a table, by record."""
         sql = """
             select record_id, stream, seq, payload
               from entries
@@ -136,8 +136,8 @@ class Projections:
         """
         return self._db.each_as_is(sql, {"table": record_class.table})
 
-    def _kept_by(self, record_class: type[Record]) -> Iterator[StoredText]:
-        """Yield what records name, or once named, by a digest."""
+    def _list_blobs(self, record_class: type[Record]) -> Iterator[StoredText]:
+        """Yield the blobs that records refer to, or did."""
         for record_id, stream, seq, payload in self._images(record_class):
             image = parse_object(payload)
             if image is not None and (digest := record_class.blob_digest(record_class.upcast(image))) is not None:
@@ -145,7 +145,7 @@ class Projections:
                 yield StoredText(digest, f"bytes of {record_class.table} {record_id}", where)
 
     def _rows(self, record_class: type[Record], keys: list[Key]) -> dict[Key, Row]:
-        """Look many rows up at once: one by one they would cost a server more than walking the chain."""
+        """Load many rows by key with one query."""
         identity, names = record_class.identity, record_class.columns()
         if not keys:
             return {}
@@ -162,7 +162,7 @@ class Projections:
             rows = list(self._db.each_as_is(sql, bound))
         return {key_of(row): row for row in rows}
 
-    def _find_strangers(self, record_class: type[Record]) -> None:
+    def _report_unrecorded(self, record_class: type[Record]) -> None:
         identity, archived = record_class.identity, self._db.archived()
         of_run = "run_id" if "run_id" in record_class.columns() else identity[0] if record_class.table == "runs" else "null"
         sql = f"select {', '.join(identity)}, {of_run} from {record_class.table}"
@@ -181,10 +181,10 @@ class Projections:
 
 
 class Image:
-    """The image of a record in its newest entry. `values` and `key` are None when that can't be read.
+    """The image of a record in its newest entry. `values` and `key` are None if it can't be read.
 
-    Most rows, written down as an entry has them, match their entry word for word: only where one does not, and where the
-    key has several parts, the image is read. To write takes less than to read and compare.
+    Most rows equal their image when encoded as JSON, which is faster than decoding the image. It is decoded only if they
+    differ, or if the key has several parts.
     """
 
     def __init__(self, record_class: type[Record], record_id: str, stream: str, seq: int, payload: str | None) -> None:
@@ -209,10 +209,10 @@ class Image:
         record_class, said = self._record_class, self._payload_object
         if said is None:
             return None
-        # Most entries are of the table's present form, which the number of their columns shows soonest.
+        # Most images have the current columns; their number shows that fastest.
         fits = len(said) == len(record_class.columns()) and record_class.identity[0] in said
         values = said if fits else record_class.upcast(said)
-        return values if all(type(values.get(name)) in _PLAIN for name in record_class.identity) else None
+        return values if all(type(values.get(name)) in _KEY_TYPES for name in record_class.identity) else None
 
     def _read_key(self) -> Key:
         if self.values is None:
@@ -221,23 +221,23 @@ class Image:
         return parts[0] if len(parts) == 1 else tuple(parts)
 
     def matches(self, names: tuple[str, ...], row: Row) -> bool:
-        """Return whether a row equals the image; False also when that takes a closer look."""
+        """Return whether a row equals the image; False also if that is uncertain."""
         try:
             if self._record_class.image_of(names, row) == self._payload:
                 return True
         except Invalid:
-            return False  # a damaged page gives rows of anything
+            return False  # a damaged page can return any values
         if self.values is None or self.is_removal:
             return False
         try:
             return bool(itemgetter(*names)(self.values) == row)
         except KeyError:
-            return False  # a column has another name than it had then
+            return False  # a column was renamed since
 
 
 @lru_cache
 def _has_text_key(record_class: type[Record]) -> bool:
-    """Return whether the id of a record in its entries is the key in its row."""
+    """Return whether the id in entries equals the key in the row."""
     types = {field.name: field.type for field in fields(record_class)}
     name, *more = record_class.identity
     return not more and isinstance(kind := types[name], type) and issubclass(kind, str)

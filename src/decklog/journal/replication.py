@@ -41,7 +41,7 @@ class Log(Protocol):
 
 
 FIELDS = tuple(name for name in COLUMNS if name != "pos")
-_NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS)
+_EMPTY_ROW: dict[str, Any] = dict.fromkeys(COLUMNS)
 
 
 class Replication:
@@ -57,12 +57,12 @@ class Replication:
         """Replicate a log."""
         return cls(log.db, log.clock, log.record_classes)
 
-    def given_out(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
-        """List a stream's entries after a number as plain columns, oldest first, exactly as they are stored."""
+    def export_entries(self, stream: str, *, after: int = 0, limit: int = 1000) -> list[dict[str, Any]]:
+        """Return the entries of a stream after a number as stored columns, oldest first."""
         return [dict(zip(FIELDS, row[1:], strict=True)) for row in self.rows_after(stream, after, limit)]
 
     def rows_after(self, stream: str, after: int, limit: int) -> list[Row]:
-        """List a stream's entries after a number as rows; their positions are of this database alone."""
+        """Return the entries of a stream after a number as rows, with the positions of this database."""
         return self._db.read(lambda: self._rows_after(stream, after, limit))
 
     def _rows_after(self, stream: str, after: int, limit: int) -> list[Row]:
@@ -79,7 +79,7 @@ class Replication:
     def receive(self, entries: list[dict[str, Any]]) -> int:
         """Import entries of another log in their order, all or nothing; return how many were new.
 
-        Each must follow from the one before it. Entries that are here already are compared and skipped.
+        Each must follow the previous one. Existing entries are compared and skipped.
         """
         return self._db.write(lambda: self._receive(entries))
 
@@ -87,43 +87,43 @@ class Replication:
         known: dict[int, Row] = {}
         fresh: list[Row] = []
         for entry in entries:
-            values: dict[str, Any] = {**_NOTHING, **entry}
+            values: dict[str, Any] = {**_EMPTY_ROW, **entry}
             if len(values) != len(COLUMNS):
                 raise Invalid(f"an entry has the fields {', '.join(FIELDS)}; got {', '.join(entry)}")
-            row, is_new = self._placed(tuple(values.values()))
+            row, is_new = self._chain_row(tuple(values.values()))
             if is_new:
                 fresh.append(row)
             else:
                 known[row[0]] = row
-        self._compare(known)
+        self._check_same(known)
         images = {row[0]: parse_image(row) for row in fresh if row[RECORD_TABLE] is not None}
         self._write_rows(fresh, images, [row[STREAM] for row in fresh])
         return len(fresh)
 
     def take(self, entry_ranges: list[EntryRange]) -> int:
-        """Import checked ranges of another log, all or nothing; each must begin where its stream ends here."""
+        """Import checked ranges of another log, all or nothing; each must follow the end of its stream here."""
         return self._db.write(lambda: self._take(entry_ranges))
 
     def _take(self, entry_ranges: list[EntryRange]) -> int:
         fresh: list[Row] = []
         images: dict[int, Any] = {}
         for entry_range in entry_ranges:
-            rows = self._joined(entry_range)
+            rows = self._append_range(entry_range)
             start = rows[0][0] - rows[0][SEQ]
             images.update((start + seq, image) for seq, image in entry_range.images.items())
             fresh += rows
         self._write_rows(fresh, images, [entry_range.stream for entry_range in entry_ranges])
         return len(fresh)
 
-    def _joined(self, entry_range: EntryRange) -> list[Row]:
-        """Put a range behind its stream's head and make its last row the head; return the rows in their new places."""
+    def _append_range(self, entry_range: EntryRange) -> list[Row]:
+        """Append a range to its stream, update the head, and return the rows with their new positions."""
         stream, seq = entry_range.stream, entry_range.rows[0][SEQ]
         pos, hash, at = self._writer.lock_head(stream, new_stream=True, at=entry_range.rows[0][AT])
         start = pos - pos % STREAM_SIZE
         if start + seq != pos + 1 or entry_range.previous != hash:
             raise Conflict(
                 f"{stream} ends at {pos - start} here, and entry {seq} does not follow from that",
-                hint="Somebody wrote to the target meanwhile. Move into a log that nobody else writes to.",
+                hint="Another process wrote to the target. Move into a log that nobody else writes to.",
                 stream=stream,
                 seq=seq,
             )
@@ -135,16 +135,16 @@ class Replication:
         return rows
 
     def _write_rows(self, rows: list[Row], images: dict[int, Any], streams: list[str]) -> None:
-        """Insert rows and, by their positions, what records became; and let those know who wait for their streams."""
+        """Insert rows and apply the images of their records, given by position; notify readers of the streams."""
         self._db.insert("entries", COLUMNS, rows)
         self._writer.store_heads({stream: self._db.memo["head", stream] for stream in streams})
-        self._project([row for row in rows if row[RECORD_TABLE] is not None], images)
-        # What stores remember of their tables may be old now; the heads are what was just written.
+        self._apply_images([row for row in rows if row[RECORD_TABLE] is not None], images)
+        # Clear everything that stores have cached, except the new heads.
         for key in [key for key in self._db.memo if key[0] != "head"]:
             del self._db.memo[key]
 
-    def _placed(self, row: Row) -> tuple[Row, bool]:
-        """Check a row against its stream's head and make it the head, unless it is here already; say whether it is new."""
+    def _chain_row(self, row: Row) -> tuple[Row, bool]:
+        """Check a row against the head of its stream and make it the head. Return the row, and whether it is new."""
         stream, seq = row[STREAM], row[SEQ]
         head = self._writer.lock_head(stream, new_stream=True, at=row[AT])
         seen = head[0] % STREAM_SIZE
@@ -161,8 +161,8 @@ class Replication:
         self._db.memo["head", stream] = (row[0], row[HASH], row[AT])
         return row, True
 
-    def _compare(self, known: dict[int, Row]) -> None:
-        """Check that entries which are here already are the same ones."""
+    def _check_same(self, known: dict[int, Row]) -> None:
+        """Raise Conflict if an existing entry differs from the imported one."""
         if not known:
             return
         _, rows = self._db.rows(f"select pos, hash from entries where pos in ({', '.join(map(str, known))})", {})
@@ -170,45 +170,45 @@ class Replication:
         for pos, row in known.items():
             if here.get(pos) != row[HASH]:
                 raise Conflict(
-                    f"entry {row[STREAM]}:{row[SEQ]} is another one here",
-                    hint="The two logs went different ways; take the stream into an empty log.",
+                    f"entry {row[STREAM]}:{row[SEQ]} is a different one here",
+                    hint="The two logs have diverged; import the stream into an empty log.",
                     stream=row[STREAM],
                     seq=row[SEQ],
                 )
 
-    def _project(self, changes: list[Row], images: dict[int, Any]) -> None:
-        """Put the post-images into their tables."""
+    def _apply_images(self, changes: list[Row], images: dict[int, Any]) -> None:
+        """Apply images to their tables."""
         if not changes:
             return
         try:
-            self._db.write(lambda: self._put_newest(changes, images))
+            self._db.write(lambda: self._apply_newest(changes, images))
         except (Conflict, NotFound):
-            # Something unique passed from one record to another within the batch: only their own order shows how.
+            # A unique value moved between records within the batch, so apply the changes in order.
             for row in changes:
-                self._put_newest([row], images)
+                self._apply_newest([row], images)
 
-    def _put_newest(self, changes: list[Row], images: dict[int, Any]) -> None:
-        """Put each record's last image; removals go first, so that what they held is free."""
+    def _apply_newest(self, changes: list[Row], images: dict[int, Any]) -> None:
+        """Apply the last image of each record; removals first, to free unique values."""
         newest = {(row[RECORD_TABLE], row[RECORD_ID]): row for row in changes}
         classes = self._record_classes()
         kept: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         removed: dict[str, list[dict[str, Any]]] = {table: [] for table in classes}
         for (table, _), row in newest.items():
             if table not in classes:
-                raise unusable_entry_error(row, f"records {table!r}, a kind of record that this Decklog does not know")
+                raise unusable_entry_error(row, f"records {table!r}, a record type that this Decklog does not know")
             image = images[row[0]]
             (removed if image.get("removed") else kept)[table].append(image)
         for table in reversed(list(classes)):
             self._remove_all(classes[table], removed[table])
         for table, record_class in classes.items():
-            self._put_all(record_class, kept[table])
+            self._upsert_all(record_class, kept[table])
 
     def _remove_all(self, record_class: type[Record], images: list[dict[str, Any]]) -> None:
         if images:
             condition = " and ".join(f"{name} = :{name}" for name in record_class.identity)
             self._db.many(f"delete from {record_class.table} where {condition}", list(map(record_class.upcast, images)))
 
-    def _put_all(self, record_class: type[Record], images: list[dict[str, Any]]) -> None:
+    def _upsert_all(self, record_class: type[Record], images: list[dict[str, Any]]) -> None:
         if images:
             names = record_class.columns()
             all_names = set(names)
@@ -216,21 +216,21 @@ class Replication:
             self._db.put(record_class.table, names, record_class.identity, whole)
 
     def blob_digests(self, *, after: str = "", limit: int | None = None) -> list[str]:
-        """List the digests of kept texts and bytes in their order, all of them or `limit` after one."""
+        """Return the digests of stored blobs in order: all, or `limit` of them after one."""
         most = "" if limit is None else f"limit {limit}"
         sql = f"select digest from blobs where digest > :after order by digest {most}"
         _, rows = self._db.read(lambda: self._db.rows(sql, {"after": after}))
         return [row[0] for row in rows]
 
-    def lacking_blobs(self, digests: list[str]) -> list[str]:
-        """List those of some digests whose bytes are not here."""
+    def find_missing_blobs(self, digests: list[str]) -> list[str]:
+        """Return the digests without a blob."""
         bound = {f"d{place}": digest for place, digest in enumerate(digests)}
         sql = f"select digest from blobs where digest in ({', '.join(':' + name for name in bound)})"
         here = {row[0] for row in self._db.read(lambda: self._db.rows(sql, bound))[1]}
         return [digest for digest in digests if digest not in here]
 
-    def lacking_texts(self, stream: str) -> Iterator[int]:
-        """Yield the numbers of entries that have only the digest of a text, in their order; call it inside of a read."""
+    def find_missing_texts(self, stream: str) -> Iterator[int]:
+        """Yield the numbers of entries with a missing text, in order. Call it inside a read."""
         start = (find_stream_number(self._db, stream) or 0) * STREAM_SIZE
         gone = "{0} is null and {0}_digest is not null and not exists (select 1 from blobs where digest = {0}_digest)"
         sql = f"""
@@ -251,11 +251,11 @@ class Replication:
             if content is not None:
                 yield digest, content
 
-    def take_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
-        """Take kept bytes of another log in, all or nothing; each must match its digest."""
-        self._db.write(lambda: self._keep_all(blobs))
+    def import_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
+        """Import blobs of another log, all or nothing; each must match its digest."""
+        self._db.write(lambda: self._store_all(blobs))
 
-    def _keep_all(self, blobs: list[tuple[str, bytes]]) -> None:
+    def _store_all(self, blobs: list[tuple[str, bytes]]) -> None:
         for digest, content in blobs:
             if sha256(content).hexdigest() != digest:
                 raise Damaged(f"blob {digest} does not match its digest", digest=digest)

@@ -124,11 +124,7 @@ def parse_cursor(db: Database, cursor: str | int | None) -> int | None:
     position = parse_position(place)
     assert position is not None
     if db.read(lambda: _hash_at(db, position)) != hash:
-        raise Invalid(
-            "this cursor is of an entry that was rolled back",
-            hint="Start again without a cursor.",
-            field="after",
-        )
+        raise Invalid("this cursor is of an entry that was rolled back", hint="Start again without a cursor.", field="after")
     return position
 
 

@@ -70,10 +70,7 @@ class Tail:
             return []
         _, rows = self._db.rows(
             f"{SELECT} where pos > :seen and pos < :end order by pos limit {_BATCH}",
-            {
-                "seen": number * STREAM_SIZE + self._last_seen.get(stream, 0),
-                "end": (number + 1) * STREAM_SIZE,
-            },
+            {"seen": number * STREAM_SIZE + self._last_seen.get(stream, 0), "end": (number + 1) * STREAM_SIZE},
         )
         return load_entries(self._db, rows)
 

@@ -1,4 +1,4 @@
-"""From times to positions: where a stream's times only grow, a time is found by halving and needs no index."""
+"""Finds positions by time. In a stream with ascending times, bisection replaces an index."""
 
 from datetime import datetime
 
@@ -7,9 +7,8 @@ from decklog.db.base import Database
 from decklog.db.where import Where
 from decklog.journal.rows import STREAM_SIZE
 
-# Halves the positions between a stream's first entry and the place behind its last, until one is left: a few dozen look-ups in
-# one statement, so that it takes one round trip.
-_HALVED = """
+# Bisects the positions of a stream: a few dozen lookups in one statement, so that it takes one round trip.
+_BISECT = """
 with recursive halves (low, high) as (
   select cast(:start as bigint) + 1,
          coalesce((select max(pos) from entries where pos >= :start and pos < :end), cast(:start as bigint)) + 1
@@ -24,7 +23,7 @@ select low from halves where low = high
 """
 
 
-# Streams with entries of a time, and whether all of theirs are. Where times do not only grow, the first and the last say nothing.
+# Streams with entries in a time span, and whether all of their entries are. Unordered streams always count.
 _STREAMS = f"""
 select no, in_order = 1 and created_at >= :since and last_at <= :until
   from (
@@ -41,18 +40,18 @@ select no, in_order = 1 and created_at >= :since and last_at <= :until
  order by no {{order}}
  limit :most
 """
-# Before and after the texts of all times.
-_ALWAYS, _NEVER = "", "~"
+# Sort before and after all times.
+_MIN_TIME, _MAX_TIME = "", "~"
 
 
 class Times:
-    """Finds what was written in a span of time."""
+    """Finds entries of a time span."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     def narrow(self, where: Where, number: int | None, since: datetime | None, until: datetime | None) -> None:
-        """Add the condition for a span of time, as positions where that is exact."""
+        """Add the condition for a time span, as positions if times are ascending."""
         if since is None and until is None:
             return
         if number is None or not self._in_order(number):
@@ -67,36 +66,36 @@ class Times:
     def streams(
         self, since: datetime | None, until: datetime | None, *, after: int | None, oldest_first: bool, most: int
     ) -> list[tuple[int, bool]]:
-        """List the numbers of streams that may have entries of a span of time, and whether all of their entries are."""
+        """Return the numbers of streams that may have entries in a time span, and whether all of their entries are in it."""
         place = None if after is None else after // STREAM_SIZE
         bound = {
-            "since": _ALWAYS if since is None else to_text(since),
-            "until": _NEVER if until is None else to_text(until),
+            "since": _MIN_TIME if since is None else to_text(since),
+            "until": _MAX_TIME if until is None else to_text(until),
             "lowest": place if oldest_first and place is not None else 0,
             "highest": place if not oldest_first and place is not None else STREAM_SIZE,
             "most": most,
         }
         _, rows = self._db.rows(_STREAMS.format(order="asc" if oldest_first else "desc"), bound)
-        return [(number, bool(is_inside)) for number, is_inside in rows]
+        return [(number, bool(is_whole)) for number, is_whole in rows]
 
     def last_until(self, number: int, moment: datetime) -> int:
-        """Return the position up to which a stream shows the records at a time; its start when there is none.
+        """Return the last position of a stream at a time, or its start if there is none.
 
-        Where times do not only grow, only changes count: an entry with an earlier time was not there then.
+        Without ascending times, only changes of records count.
         """
         if self._in_order(number):
             return self._first_at_or_after(number, to_text(moment) + " ") - 1
-        found = self._edge("max(pos)", "at <= :time and record_table is not null", number, moment)
+        found = self._find_position("max(pos)", "at <= :time and record_table is not null", number, moment)
         return number * STREAM_SIZE if found is None else found
 
     def first_from(self, number: int, moment: datetime) -> int:
-        """Return the position of a stream's first entry at a time or after it; the place behind its last when there is none."""
+        """Return the position of a stream's first entry at or after a time, or the position after its last entry."""
         if self._in_order(number):
             return self._first_at_or_after(number, to_text(moment))
-        found = self._edge("min(pos)", "at >= :time", number, moment)
-        return self._first_at_or_after(number, _NEVER) if found is None else found
+        found = self._find_position("min(pos)", "at >= :time", number, moment)
+        return self._first_at_or_after(number, _MAX_TIME) if found is None else found
 
-    def _edge(self, position: str, condition: str, number: int, moment: datetime) -> int | None:
+    def _find_position(self, position: str, condition: str, number: int, moment: datetime) -> int | None:
         sql = f"select {position} from entries where pos >= :start and pos < :end and {condition}"
         bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE, "time": to_text(moment)}
         row = self._db.one(sql, bound)
@@ -108,6 +107,6 @@ class Times:
 
     def _first_at_or_after(self, number: int, time: str) -> int:
         start = number * STREAM_SIZE
-        row = self._db.one(_HALVED, {"start": start, "end": start + STREAM_SIZE, "time": time})
+        row = self._db.one(_BISECT, {"start": start, "end": start + STREAM_SIZE, "time": time})
         assert row is not None
         return int(row[0])

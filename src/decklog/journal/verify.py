@@ -16,7 +16,15 @@ from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification
 from decklog.journal.projections import Projections
 from decklog.journal.rows import STREAM_SIZE, StreamHead, find_stream_number, list_heads
 from decklog.journal.texts import Texts
-from decklog.journal.walk import Stream, Walk, changed_heads, ends, hashes_at, pieces_after, streams_of
+from decklog.journal.walk import (
+    Stream,
+    Walk,
+    build_spans_after,
+    find_changed_heads,
+    list_last_positions,
+    list_streams,
+    load_hashes,
+)
 from decklog.records.record import Record
 from decklog.records.values import to_json
 
@@ -51,7 +59,7 @@ class Anchors:
             raise Invalid(f"the anchors in {self._path!r} can't be read: {problem}") from None
 
     def keep(self, heads: list[StreamHead]) -> None:
-        """Replace the file by the present heads, all or nothing."""
+        """Replace the file with the current heads, all or nothing."""
         partial = f"{self._path}.partial"
         try:
             with open(partial, "w", encoding="utf-8") as file:
@@ -60,10 +68,10 @@ class Anchors:
                 sync_descriptor(file.fileno())
             os.replace(partial, self._path)
         except (OSError, ValueError) as problem:
-            raise Invalid(f"the anchors can't be kept in {self._path!r}: {problem}") from None
+            raise Invalid(f"the anchors can't be written to {self._path!r}: {problem}") from None
 
 
-# Name what is in the log and should not be, each as the fields of a problem; each goes by the name of what it looks at.
+# Yields problems, each as the fields of a Problem.
 Audit = Callable[[Mapping[str, type[Record]]], Iterator[dict[str, Any]]]
 Check = Callable[["Verifier"], None]
 
@@ -84,7 +92,7 @@ class Verifier:
         self.db = db
         self.classes = record_classes
         self._audits = audits or {}
-        # Whether the words of all entries are compared with the text index, however many there are.
+        # Whether the words of all entries are compared with the text index, or only a sample.
         self._full = full
         self._verified: list[StreamHead] = []
         self.begin()
@@ -107,10 +115,10 @@ class Verifier:
         return self.result
 
     def run_checks(self, *checks: Check) -> Verification:
-        """Do some checks in one consistent read, which goes on where something can't be read."""
+        """Run checks in one consistent read, which continues after data that can't be read."""
 
         def check_all() -> None:
-            # A read whose server went away is repeated from its beginning.
+            # A read is repeated from the start if its server was lost.
             self.begin()
             with resumable(self.db):
                 for check in checks:
@@ -120,7 +128,7 @@ class Verifier:
         return self.result
 
     def sound(self, check: Check) -> Sound | None:
-        """Look at one thing, in a read; None where anything is not as it should be."""
+        """Run one check in a read; return None if it found a problem."""
         alone = Verifier(self.db, self.classes, self._audits, full=self._full)
         with resumable(self.db):
             check(alone)
@@ -139,10 +147,10 @@ class Verifier:
             self.texts.check_blobs()
 
     def _streams(self) -> tuple[list[Stream], set[object]]:
-        """List the streams in the order of their numbers, and the numbers of those whose names can't be read."""
+        """Return the streams by number, and the numbers of streams with unreadable names."""
         streams: list[Stream] = []
         unreadable: set[object] = set()
-        for stream in streams_of(self.db):
+        for stream in list_streams(self.db):
             if type(stream.name) is str and type(stream.number) is int:
                 streams.append(stream)
             else:
@@ -159,10 +167,10 @@ class Verifier:
         Walk(self.db, self.result, self.texts).one(stream)
         Projections(self.db, self.classes, self.result, self.texts).check_stream(name, stream.number)
 
-    # What is in no entry: the schema, the indexes, the text index, and what the stores derive
+    # Data outside of entries: the schema, the indexes, the text index, and derived tables
 
     def checks(self) -> dict[str, Check]:
-        """List all checks but that of the chains, by what they look at."""
+        """Return all checks except that of the chains, by subject."""
         return {
             "records": Verifier.check_tables,
             "the schema": Verifier._check_schema,
@@ -221,22 +229,22 @@ class Verifier:
     # The anchors
 
     def check_anchors(self, anchors: Anchors) -> None:
-        """Compare the anchors in a file with the entries in their places."""
+        """Compare the anchors in a file with their entries."""
         archived = self.db.archived()
         kept = [anchor for anchor in anchors.kept() if anchor[0] not in archived]
         if archived and len(kept) < sum(1 for _ in anchors.kept()):
             self.result.leave_to_archives("anchors")
         self.result.anchored += len(kept)
         numbers = {stream: find_stream_number(self.db, stream) for stream, _, _ in kept}
-        for problem in changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
+        for problem in find_changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
             self.result.bad(**problem)
-        # In the same read: what is written later was not verified.
+        # Read in the same transaction: later entries were not verified.
         self._verified = list_heads(self.db)
 
-    # What was written after the anchors
+    # Entries after the anchors
 
     def run_since(self, anchor: str) -> Verification:
-        """Verify what was written after the anchors in a file, and move them there; without a file, verify everything."""
+        """Verify the entries after the anchors in a file, and update the file; without a file, verify everything."""
         anchors = Anchors(anchor)
         kept = list(anchors.kept())
         if not kept or self.db.read(self.db.wrong_heads):
@@ -247,20 +255,20 @@ class Verifier:
         return self.result
 
     def _check_since(self, anchors: list[Anchor]) -> None:
-        """Walk the entries behind the anchors and compare the records they describe.
+        """Check the entries after the anchors, and compare their records.
 
-        Older entries, the indexes and what is derived are not read.
+        Older entries, indexes and derived tables are not read.
         """
         archived, result = self.db.archived(), self.result
         anchors = [anchor for anchor in anchors if anchor[0] not in archived]
         result.since_anchor, result.anchored = True, len(anchors)
-        streams = {stream.number: stream for stream in streams_of(self.db) if type(stream.name) is str}
+        streams = {stream.number: stream for stream in list_streams(self.db) if type(stream.name) is str}
         numbers = {stream.name: stream.number for stream in streams.values()}
-        for problem in changed_heads(self.db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors)):
+        for problem in find_changed_heads(self.db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors)):
             result.bad(**problem)
-        lasts = ends(self.db)
+        lasts = list_last_positions(self.db)
         known = [(number, last) for number, last in lasts if number in streams]
-        pieces = pieces_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
+        pieces = build_spans_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
         result.streams += len(pieces)
         walk = Walk(self.db, result, self.texts)
         walked = walk.pieces(pieces, streams)
@@ -277,10 +285,10 @@ class Verifier:
         projections = Projections(self.db, self.classes, result, self.texts)
         for number, start, _ in pieces:
             projections.check_stream(streams[number].name, number, start=start)
-        # Of what is in no entry, what does not grow with the log.
+        # Checks whose cost does not grow with the log.
         self._check_schema()
         self._check_wal()
-        hashes = hashes_at(self.db, [last for _, last in known])
+        hashes = load_hashes(self.db, [last for _, last in known])
         self._verified = [
             {"stream": streams[number].name, "seq": last % STREAM_SIZE, "hash": hashes[last]} for number, last in known
         ]

@@ -1,7 +1,6 @@
-"""Walks the chains: every entry follows from the one before it, is in its place, and belongs to a known stream.
+"""Checks the chains: every entry follows the previous one, has the right position, and belongs to a known stream.
 
-All streams are walked in one read of the table, in its order: a query for each stream costs a server more than walking most of
-them.
+All streams are read with one query in table order, because a query per stream costs a server more.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,11 +16,11 @@ from decklog.journal.findings import Verification
 from decklog.journal.rows import SELECT, STREAM_SIZE
 from decklog.journal.texts import Texts
 
-# The number of a stream, and the first and last position that are to be walked.
+# The number of a stream, and the first and last position to check.
 EntrySpan = tuple[int, int, int]
-# A stream, its number if it is in the log, and the number and hash of an entry that was verified before.
+# A stream, its number if it is in the log, and the number and hash of a verified entry.
 KnownHead = tuple[str, int | None, int, str]
-# The number, time, kind and column of an entry that has a text by its digest, and that.
+# An entry with a text stored by digest: its number, time, kind and column, and the digest.
 Named = tuple[int, str, str, str, object]
 
 
@@ -35,7 +34,7 @@ class Stream(NamedTuple):
 
 
 class SpanResult(NamedTuple):
-    """What a piece of a stream ends with, when its first entry was written, and which entry goes back in time, if one does."""
+    """The last number and hash of a checked span, the time of its first entry, and an entry that goes back in time, if any."""
 
     seq: int
     hash: str
@@ -52,13 +51,13 @@ _WRONG = {
 _ENTRIES = f"{SELECT} where pos >= :start and pos <= :last order by pos"
 _BEFORE = "select hash, at from entries where pos = :pos"
 _ENDS = "select no, head_pos from stream_heads order by no"
-# What is wrong with an entry that was verified before.
+# Problems of an entry that was verified before.
 CUT_OFF, CHANGED = "entries up to the anchored one are cut off", "the entry is not the one that was anchored"
-_AT_ONCE = 400
+_BATCH_SIZE = 400
 
 
-def _joined(pieces: Sequence[EntrySpan], numbers: Iterable[int]) -> Iterator[list[EntrySpan]]:
-    """Group pieces that one query reads: whole beginnings of streams, each directly behind the one before."""
+def _group_adjacent(pieces: Sequence[EntrySpan], numbers: Iterable[int]) -> Iterator[list[EntrySpan]]:
+    """Group adjacent spans for one query."""
     following = dict(pairwise(numbers))
     part: list[EntrySpan] = []
     for piece in pieces:
@@ -71,24 +70,24 @@ def _joined(pieces: Sequence[EntrySpan], numbers: Iterable[int]) -> Iterator[lis
         yield part
 
 
-def ends(db: Database) -> list[tuple[int, int]]:
+def list_last_positions(db: Database) -> list[tuple[int, int]]:
     """Return the last position of each stream that has entries, in the order of their numbers."""
     return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
 
 
-def hashes_at(db: Database, positions: list[int]) -> dict[int, str]:
+def load_hashes(db: Database, positions: list[int]) -> dict[int, str]:
     """Return the hashes of the entries at some positions."""
     found: dict[int, str] = {}
-    for start in range(0, len(positions), _AT_ONCE):
-        marks, bound = placed(positions[start : start + _AT_ONCE])
+    for start in range(0, len(positions), _BATCH_SIZE):
+        marks, bound = placed(positions[start : start + _BATCH_SIZE])
         found.update(db.rows(f"select pos, hash from entries where pos in ({marks})", bound)[1])
     return found
 
 
-def changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each entry that was verified before and is not what it was."""
+def find_changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str, Any]]:
+    """Yield a problem for each verified entry that has changed."""
     known = [(stream, seq, hash, None if number is None else number * STREAM_SIZE + seq) for stream, number, seq, hash in heads]
-    found = hashes_at(db, [position for *_, position in known if position is not None])
+    found = load_hashes(db, [position for *_, position in known if position is not None])
     for stream, seq, hash, position in known:
         present = None if position is None else found.get(position)
         if present != hash:
@@ -96,8 +95,8 @@ def changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str
             yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
 
 
-def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[EntrySpan]:
-    """Return the pieces of streams behind the entries that are known, up to a number of entries in all."""
+def build_spans_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[EntrySpan]:
+    """Return the spans of streams after known entries, up to a total number of entries."""
     pieces: list[EntrySpan] = []
     for number, last in lasts:
         start = number * STREAM_SIZE + known.get(number, 0) + 1
@@ -107,7 +106,7 @@ def pieces_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: i
     return pieces
 
 
-def streams_of(db: Database) -> Iterator[Stream]:
+def list_streams(db: Database) -> Iterator[Stream]:
     """Yield the rows of the streams that are not archived, by number."""
     archived = db.archived()
     rows = db.each_as_is("select name, no, created_at, in_order from streams order by no", {})
@@ -115,40 +114,40 @@ def streams_of(db: Database) -> Iterator[Stream]:
 
 
 class Walk:
-    """Reads entries in the order of their positions, stream after stream."""
+    """Checks entries in the order of their positions, stream by stream."""
 
     def __init__(self, db: Database, result: Verification, texts: Texts) -> None:
         self._db = db
         self._result = result
         self._texts = texts
         self._rows: Iterator[Row] = iter(())
-        # The row that was read to see that a stream had ended.
+        # A row of the next stream that was already read.
         self._ahead: list[Row] = []
         self._named: frozenset[str] = frozenset()
 
     def all(self, streams: Sequence[Stream], unreadable: Collection[object]) -> None:
-        """Walk every entry there is, by streams in the order of their numbers; an entry of none of them is a problem.
+        """Check all entries, by stream number; an entry of no stream is a problem.
 
-        Those whose own row can't be read are passed over.
+        Streams with an unreadable row are skipped.
         """
         self._begin(_FIRST, _LAST)
         self._named = frozenset(stream.name for stream in streams)
         for stream in streams:
             if self._whole(stream, unreadable) is None:
-                # The next one may lie on sounder pages.
+                # Continue with the next stream, which may be readable.
                 self._begin((stream.number + 1) * STREAM_SIZE, _LAST)
         with self._result.checking(self._db, "the entries of no stream", table="entries"):
             self._report_strays(_LAST, unreadable)
 
     def one(self, stream: Stream) -> None:
-        """Walk the entries of one stream."""
+        """Check the entries of one stream."""
         self._begin(stream.number * STREAM_SIZE, (stream.number + 1) * STREAM_SIZE - 1)
         self._whole(stream)
 
     def pieces(self, pieces: Sequence[EntrySpan], streams: Mapping[int, Stream]) -> dict[int, SpanResult]:
-        """Walk pieces of streams, and return what each holds; a stream's own row is not compared."""
+        """Check spans of streams, and return their results. The rows of the streams are not compared."""
         found: dict[int, SpanResult] = {}
-        for part in _joined(pieces, streams):
+        for part in _group_adjacent(pieces, streams):
             end = part[-1][2]
             self._begin(part[0][1], end)
             for number, start, _ in part:
@@ -167,7 +166,7 @@ class Walk:
         return walked
 
     def _walk(self, stream: Stream, seq: int, unreadable: Collection[object] = ()) -> SpanResult | None:
-        """Walk a stream from one of its entries on, and what lies before it; None where it can't be read."""
+        """Check a stream from an entry on, and stray entries before it. Return None if it can't be read."""
         with self._result.checking(self._db, f"the stream {stream.name}", stream=stream.name):
             self._report_strays(stream.number * STREAM_SIZE, unreadable)
             return self._follow(stream, seq)
@@ -178,7 +177,7 @@ class Walk:
         self._ahead = []
 
     def _report_strays(self, end: int, unreadable: Collection[object]) -> None:
-        """Name the entries up to a position; removing a stream's row must not hide them."""
+        """Report unread entries up to a position, so that removing a stream's row does not hide its entries."""
         for row in joined(self._ahead, self._rows):
             if row[0] >= end:
                 self._ahead = [row]
@@ -222,7 +221,7 @@ class Walk:
             if (what := find_mismatch(previous, row)) is not None:
                 self._bad(stream, seq, _WRONG[what], column=None if what == "hash" else what)
             if row[BODY_DIGEST] is not None or row[PAYLOAD_DIGEST] is not None:
-                named += _named_by(row)
+                named += _list_digests(row)
             if at < latest:
                 backwards = backwards or seq
             if first is None:
@@ -246,7 +245,7 @@ class Walk:
         self._result.bad(what, **where)
 
     def _check_name(self, stream: Stream, others: list[tuple[int, object]], newest: int) -> None:
-        """Report entries that name another stream, or a stream that all its entries name otherwise."""
+        """Report entries with the name of another stream, or a stream that all its entries name differently."""
         name, names = stream.name, {other for _, other in others}
         if len(others) == newest and len(names) == 1:
             where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name, "column": "name"}
@@ -256,7 +255,7 @@ class Walk:
             self._bad(stream, seq, f"the entry names another stream, {other}", column="stream")
 
     def compare(self, stream: Stream, first: object, backwards: int | None) -> None:
-        """Compare a stream's own row with its entries: when the first was written, and one that goes back in time."""
+        """Compare the row of a stream with its entries: the time of the first, and their order in time."""
         name, _, created_at, in_order = stream
         where: dict[str, Any] = {"stream": name, "table": "streams", "record_id": name}
         if first is None:
@@ -271,8 +270,8 @@ class Walk:
             self._result.bad("the stream is said not to be in order of time, and is", **where, column="in_order")
 
 
-def _named_by(row: Row) -> Iterator[Named]:
-    """Yield the texts that an entry has only the digest of."""
+def _list_digests(row: Row) -> Iterator[Named]:
+    """Yield the texts of an entry that are stored by digest."""
     for name, text, digest in chain.TEXTS:
         if row[text] is None and row[digest] is not None:
             yield row[SEQ], row[AT], row[KIND], name, row[digest]

@@ -26,7 +26,7 @@ from decklog.plugins import ImportContext, Imported, ImportedComment, ImportedEv
 from decklog.plugins.importers.beads import BeadsSync
 from decklog.plugins.importers.github import GithubSync
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
-from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text
+from decklog.stores.checks import check_filled, check_integer, check_object, check_text
 from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 _SYNCS: dict[str, type[Sync]] = {"beads": BeadsSync, "github": GithubSync, "taskmaster": TaskMasterSync}
@@ -239,7 +239,7 @@ def _mapping(name: str, value: object) -> dict[str, object]:
 
 _CHECKS: dict[type, dict[str, Callable[[str, object], Any]]] = {
     ImportedTask: {
-        "id": check_not_blank,
+        "id": check_filled,
         "title": check_text,
         "objective": check_text,
         "state": _state,
@@ -249,11 +249,11 @@ _CHECKS: dict[type, dict[str, Callable[[str, object], Any]]] = {
         "updated_at": _optional_time,
         "more": _mapping,
     },
-    ImportedLink: {"task_id": check_not_blank, "other_id": check_not_blank, "kind": partial(_one_of, LinkKind)},
-    ImportedComment: {"id": check_not_blank, "task_id": check_not_blank, "author": check_text, "body": check_text, "at": _time},
+    ImportedLink: {"task_id": check_filled, "other_id": check_filled, "kind": partial(_one_of, LinkKind)},
+    ImportedComment: {"id": check_filled, "task_id": check_filled, "author": check_text, "body": check_text, "at": _time},
     ImportedEvent: {
-        "id": check_not_blank,
-        "task_id": check_not_blank,
+        "id": check_filled,
+        "task_id": check_filled,
         "kind": check_text,
         "body": check_text,
         "at": _time,

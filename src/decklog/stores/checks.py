@@ -59,7 +59,7 @@ def check_boolean(name: str, value: object) -> bool:
     return value
 
 
-def check_not_blank(name: str, value: object) -> str:
+def check_filled(name: str, value: object) -> str:
     """Check a text that is not blank."""
     if not check_text(name, value).strip():
         raise Invalid(f"{name} can't be blank", field=name)
@@ -77,7 +77,7 @@ def check_texts(name: str, value: object) -> list[str]:
     """Check a list of texts; it may be empty, and none of them may be blank."""
     if not isinstance(value, (list, tuple)):
         raise Invalid(f"{name} is a list of texts; got {value!r}", field=name)
-    return [check_not_blank(f"each of {name}", item) for item in value]
+    return [check_filled(f"each of {name}", item) for item in value]
 
 
 def check_object(name: str, value: object) -> dict[str, object]:
@@ -92,7 +92,7 @@ def check_time(name: str, value: object) -> datetime:
     if isinstance(value, datetime):
         return value
     try:
-        return from_text(check_not_blank(name, value))
+        return from_text(check_filled(name, value))
     except ValueError:
         raise Invalid(f"{name} is a time such as 2026-11-15T08:30:00Z; got {value!r}", field=name) from None
 

@@ -34,7 +34,7 @@ def check_run(db: Database, run_id: str) -> None:
 _ENDED = ("completed", "failed", "cancelled")
 
 
-def check_not_ended(db: Database, run_id: str, consequence: str) -> None:
+def check_not_over(db: Database, run_id: str, consequence: str) -> None:
     """Raise Conflict if a run has ended. The answer is reliable while the caller has locked the run."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
@@ -108,7 +108,7 @@ def part_not_found(record_class: type[Record], run_id: str, part: object, *, lis
     )
 
 
-def given_parameters(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
+def given_fields(parameters: dict[str, Any], *without: str) -> dict[str, Any]:
     """Return the given parameters of a verb; None means not given."""
     left_out = {"self", *without}
     return {name: value for name, value in parameters.items() if value is not None and name not in left_out}

@@ -208,7 +208,7 @@ class Archive:
         while batch := list(islice(rows, _BATCH)):
             entries = [dict(zip(FIELDS, row[1:], strict=True)) for row in batch]
             digests = {entry[f"{name}_digest"] for entry in entries for name in ("body", "payload")} - {None}
-            taken.take_blobs(list(given_out.blobs(sorted(digests))))
+            taken.import_blobs(list(given_out.blobs(sorted(digests))))
             taken.receive(entries)
             result.entries += len(batch)
             self._progress("reading entries", result.entries, manifest.entries)

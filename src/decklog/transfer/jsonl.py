@@ -108,7 +108,7 @@ class JsonlExport:
             return
         try:
             seq, hash = json.loads(last)["seq"], json.loads(last)["hash"]
-            ours = Replication.of(self._log).given_out(stream, after=seq - 1, limit=1)
+            ours = Replication.of(self._log).export_entries(stream, after=seq - 1, limit=1)
         except (ValueError, KeyError, TypeError):
             ours, hash = [], None
         if not ours or ours[0]["hash"] != hash:
@@ -258,7 +258,7 @@ class JsonlImport:
             path = os.path.join(folder, name)
             if DIGEST.fullmatch(name) is None:
                 raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
-            if Replication.of(self._log).lacking_blobs([name]):
+            if Replication.of(self._log).find_missing_blobs([name]):
                 self._take_blob(path, name)
 
     def _take_blob(self, path: str, digest: str) -> None:
@@ -267,7 +267,7 @@ class JsonlImport:
         if len(content) > LARGEST_BLOB:
             raise TooLarge(f"{path} has more than {LARGEST_BLOB} bytes", path=path)
         try:
-            Replication.of(self._log).take_blobs([(digest, content)])
+            Replication.of(self._log).import_blobs([(digest, content)])
         except DecklogError as problem:
             raise _at(problem, path, None) from problem
         self._done.blobs += 1

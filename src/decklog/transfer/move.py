@@ -86,7 +86,7 @@ class Move:
     def _copy_blobs(self) -> None:
         for digests in digest_batches_of(self._source):
             waiting: list[tuple[str, bytes]] = []
-            for blob in Replication.of(self._source).blobs(Replication.of(self._target).lacking_blobs(digests)):
+            for blob in Replication.of(self._source).blobs(Replication.of(self._target).find_missing_blobs(digests)):
                 waiting.append(blob)
                 if sum(len(content) for _, content in waiting) > MOST_CHARACTERS:
                     self._take_blobs(waiting)
@@ -95,7 +95,7 @@ class Move:
 
     def _take_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
         if blobs:
-            Replication.of(self._target).take_blobs(blobs)
+            Replication.of(self._target).import_blobs(blobs)
             self._done.blobs += len(blobs)
             self._progress("moving blobs", self._done.blobs, 0)
 
@@ -152,7 +152,7 @@ class Move:
     def _look_for_blobs(self, heads: list[StreamHead]) -> None:
         """Check that the target has all blobs of the source, except of entries after these heads."""
         for digests in digest_batches_of(self._source):
-            lacking = Replication.of(self._target).lacking_blobs(digests)
+            lacking = Replication.of(self._target).find_missing_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
@@ -160,9 +160,9 @@ class Move:
         """Check that the target has every text that the source has."""
         for head in heads:
             stream = head["stream"]
-            in_source = Replication.of(self._source).lacking_texts(stream)
+            in_source = Replication.of(self._source).find_missing_texts(stream)
             latest = 0
-            for seq in Replication.of(self._target).lacking_texts(stream):
+            for seq in Replication.of(self._target).find_missing_texts(stream):
                 while latest < seq:
                     latest = next(in_source, seq + 1)
                 if latest != seq:

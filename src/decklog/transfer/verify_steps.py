@@ -11,7 +11,7 @@ from typing import Any
 from decklog.journal.findings import Verification, resumable
 from decklog.journal.rows import STREAM_SIZE, StreamHead
 from decklog.journal.texts import Texts
-from decklog.journal.walk import Walk, changed_heads, ends, pieces_after, streams_of
+from decklog.journal.walk import Walk, build_spans_after, find_changed_heads, list_last_positions, list_streams
 from decklog.log import Decklog
 
 # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
@@ -58,13 +58,13 @@ class Steps:
 
     def _lost(self) -> Iterator[dict[str, Any]]:
         """Name the heads that are not what they were when they were walked."""
-        names = {stream.number: stream.name for stream in streams_of(self._db)}
+        names = {stream.number: stream.name for stream in list_streams(self._db)}
         heads = sorted(self._heads.items())
-        yield from changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
+        yield from find_changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
 
     def heads(self) -> list[StreamHead]:
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
-        names = {stream.number: stream.name for stream in self._db.read(lambda: list(streams_of(self._db)))}
+        names = {stream.number: stream.name for stream in self._db.read(lambda: list(list_streams(self._db)))}
         return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]
 
     # The chains
@@ -82,9 +82,9 @@ class Steps:
 
     def _walked(self) -> tuple[list[int], int, int] | None:
         """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
-        lasts = ends(self._db)
-        pieces = pieces_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
-        streams = {stream.number: stream for stream in streams_of(self._db)}
+        lasts = list_last_positions(self._db)
+        pieces = build_spans_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
+        streams = {stream.number: stream for stream in list_streams(self._db)}
         if not all(number in streams for number, _ in lasts):
             return None
         result = Verification()
@@ -120,7 +120,7 @@ class Steps:
             found = self._walked()
         if found is None or self._db.one("select count(*) from entries", {}) != (found[1],):
             return False
-        walk, streams = Walk(self._db, result, Texts(self._db, result)), list(streams_of(self._db))
+        walk, streams = Walk(self._db, result, Texts(self._db, result)), list(list_streams(self._db))
         for stream in streams:
             _, _, first, goes_back = self._heads.get(stream.number, (0, "", None, False))
             walk.compare(stream, first, 1 if goes_back else None)

@@ -64,7 +64,7 @@ def test_what_was_changed_past_decklog_is_neither_shown_nor_granted(log: Decklog
         "show": lambda: log.approvals.show(asked.id),
         "decide": lambda: log.approvals.decide(asked.id, "granted", by="bo"),  # type: ignore[arg-type]
     }
-    with pytest.raises(Damaged, match="not what was asked about"):
+    with pytest.raises(Damaged, match="was changed"):
         calls[verb]()
     assert not log.journal.verify().ok
 

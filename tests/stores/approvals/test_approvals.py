@@ -8,7 +8,7 @@ import pytest
 from decklog import Conflict, Decklog, Denied, Invalid, ManualClock, NotFound
 from decklog.core.errors import Damaged, StillPending, TooLarge
 from decklog.records.record import find_all
-from decklog.stores.approvals.approval import Approval, digest_of, question_key
+from decklog.stores.approvals.approval import Approval, compute_digest, question_key
 from tests.every import every
 
 PATCH = "--- a/parser.py\n+++ b/parser.py\n"
@@ -44,25 +44,25 @@ def test_a_question_comes_back_as_it_was_asked(log: Decklog, run_id: str, clock:
 
 
 def test_a_digest_is_made_in_one_way() -> None:
-    assert digest_of(PATCH) == digest_of(PATCH.encode()) == sha256(PATCH.encode()).hexdigest()
-    assert digest_of({"b": 1, "a": 2}) == digest_of({"a": 2, "b": 1})
-    assert digest_of({"a": 1}) != digest_of({"a": True})
-    assert digest_of([1, 2]) != digest_of([2, 1])
+    assert compute_digest(PATCH) == compute_digest(PATCH.encode()) == sha256(PATCH.encode()).hexdigest()
+    assert compute_digest({"b": 1, "a": 2}) == compute_digest({"a": 2, "b": 1})
+    assert compute_digest({"a": 1}) != compute_digest({"a": True})
+    assert compute_digest([1, 2]) != compute_digest([2, 1])
     with pytest.raises(Invalid):
-        digest_of("half \ud800")
+        compute_digest("half \ud800")
     with pytest.raises(Invalid):
-        digest_of({"x": float("nan")})
+        compute_digest({"x": float("nan")})
 
 
 def test_an_approval_is_granted_by_another_than_who_asked(log: Decklog, asked: Approval, clock: ManualClock) -> None:
     clock.advance(minutes=1)
     granted = log.approvals.decide(
-        asked.id, "granted", by=" Ana  ", rationale="reads well", subject_digest=digest_of(PATCH).upper()
+        asked.id, "granted", by=" Ana  ", rationale="reads well", subject_digest=compute_digest(PATCH).upper()
     )
     assert (granted.state, granted.verdict, granted.decided_by, granted.rationale) == ("granted", "granted", "Ana", "reads well")
     assert granted.decided_at == clock.now()
     assert not granted.is_expired
-    assert log.approvals.granted_for(asked.run_id, digest_of(PATCH)) == granted
+    assert log.approvals.granted_for(asked.run_id, compute_digest(PATCH)) == granted
 
 
 @pytest.mark.parametrize("by", ["developer", "Developer", "  DEVELOPER ", "deve\u200bloper", "\uff24eveloper"])
@@ -115,23 +115,23 @@ def test_nobody_asks_themselves(log: Decklog, run_id: str) -> None:
 def test_an_approval_serves_its_own_digest_alone(log: Decklog, asked: Approval) -> None:
     changed = PATCH + "+ one more line\n"
     with pytest.raises(Conflict, match="is about"):
-        log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(changed))
+        log.approvals.decide(asked.id, "granted", by="ana", subject_digest=compute_digest(changed))
     assert log.approvals.get(asked.id).state == "open"
-    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=digest_of(PATCH))
-    assert log.approvals.granted_for(asked.run_id, digest_of(changed)) is None
-    assert log.approvals.granted_for("run_2", digest_of(PATCH)) is None
+    log.approvals.decide(asked.id, "granted", by="ana", subject_digest=compute_digest(PATCH))
+    assert log.approvals.granted_for(asked.run_id, compute_digest(changed)) is None
+    assert log.approvals.granted_for("run_2", compute_digest(PATCH)) is None
     anew = log.approvals.ask(asked.run_id, "And now?", by="developer", about=changed)
-    assert log.approvals.granted_for(asked.run_id, digest_of(changed)) is None
+    assert log.approvals.granted_for(asked.run_id, compute_digest(changed)) is None
     log.approvals.decide(anew.id, "granted", by="ana")
-    assert log.approvals.granted_for(asked.run_id, digest_of(changed)).id == anew.id  # type: ignore[union-attr]
+    assert log.approvals.granted_for(asked.run_id, compute_digest(changed)).id == anew.id  # type: ignore[union-attr]
 
 
 def test_the_newest_answer_about_a_digest_counts(log: Decklog, asked: Approval) -> None:
     log.approvals.decide(asked.id, "granted", by="ana")
     second = log.approvals.ask(asked.run_id, "Still?", by="developer", about=PATCH)
-    assert log.approvals.granted_for(asked.run_id, digest_of(PATCH)).id == asked.id  # type: ignore[union-attr]
+    assert log.approvals.granted_for(asked.run_id, compute_digest(PATCH)).id == asked.id  # type: ignore[union-attr]
     log.approvals.decide(second.id, "denied", by="ana")
-    assert log.approvals.granted_for(asked.run_id, digest_of(PATCH)) is None
+    assert log.approvals.granted_for(asked.run_id, compute_digest(PATCH)) is None
 
 
 def test_the_same_answer_again_changes_nothing_and_another_is_refused(log: Decklog, asked: Approval) -> None:
@@ -199,13 +199,13 @@ def test_expiry_records_the_default(log: Decklog, run_id: str, clock: ManualCloc
 
 def test_silence_grants_only_where_the_caller_lets_it(log: Decklog, run_id: str, clock: ManualClock) -> None:
     log.approvals.ask(run_id, "Stop me?", by="developer", about="x", expires_in_seconds=120, default_verdict="granted")
-    assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True) is None
+    assert log.approvals.granted_for(run_id, compute_digest("x"), or_by_default=True) is None
     clock.advance(minutes=3)
-    assert log.approvals.granted_for(run_id, digest_of("x")) is None
-    assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True) is not None
+    assert log.approvals.granted_for(run_id, compute_digest("x")) is None
+    assert log.approvals.granted_for(run_id, compute_digest("x"), or_by_default=True) is not None
     asked = log.approvals.ask(run_id, "Really?", by="developer", about="x")
     log.approvals.decide(asked.id, "denied", by="ana")
-    assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True) is None
+    assert log.approvals.granted_for(run_id, compute_digest("x"), or_by_default=True) is None
 
 
 def test_silence_takes_no_answer_back(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -213,7 +213,7 @@ def test_silence_takes_no_answer_back(log: Decklog, run_id: str, clock: ManualCl
     log.approvals.decide(asked.id, "granted", by="ana")
     log.approvals.ask(run_id, "Merge?", by="developer", about="x", expires_in_seconds=60, default_verdict="denied")
     clock.advance(minutes=2)
-    assert log.approvals.granted_for(run_id, digest_of("x"), or_by_default=True).id == asked.id  # type: ignore[union-attr]
+    assert log.approvals.granted_for(run_id, compute_digest("x"), or_by_default=True).id == asked.id  # type: ignore[union-attr]
 
 
 def test_any_write_in_the_run_records_what_expired(log: Decklog, run_id: str, clock: ManualClock) -> None:
@@ -314,7 +314,7 @@ def test_filters_find_what_they_name_and_pages_follow(log: Decklog, run_id: str,
     assert len(log.approvals.find(run_id=other)) == 3
     assert len(log.approvals.find(asked_of=" Ana ")) == 4
     assert [each.question for each in log.approvals.find(task_id="t5")] == ["5?"]
-    assert [each.question for each in log.approvals.find(subject_digest=digest_of(4))] == ["4?"]
+    assert [each.question for each in log.approvals.find(subject_digest=compute_digest(4))] == ["4?"]
     seen = [approval.id for approval in find_all(log.approvals.find, limit=2, oldest_first=True)]
     assert len(seen) == len(set(seen)) == 9
     assert seen == [approval.id for approval in log.approvals.find()][::-1]

@@ -233,9 +233,9 @@ def test_words_are_found_in_other_forms_and_inside_names(log: Decklog, query: st
 @settings(deadline=None)
 @given(query=st.text(min_size=1, max_size=60).filter(str.strip))
 def test_no_question_is_an_operator_of_the_index(query: str) -> None:
-    from decklog.stores.memory.text import terms_of
+    from decklog.stores.memory.text import extract_terms
 
-    assert all(term and not set(term) & set(" \"'\\()*:&|!<>\0") for term in terms_of(query))
+    assert all(term and not set(term) & set(" \"'\\()*:&|!<>\0") for term in extract_terms(query))
 
 
 @every("query", ['"', "a OR", "NEAR(", "import*", "col : x", "(", "' & !", "\\", "-", "topic:x", "数据库", "😀 import"])

@@ -12,7 +12,7 @@ from benchmarks.recall import NOW, fts5, interval, outcomes, peeking, teach
 from benchmarks.recall_sets import DATA, Question, RecallSet, Text, own_sets
 
 from decklog import Decklog, ManualClock
-from decklog.stores.memory.text import stem_of, terms_of, words_of
+from decklog.stores.memory.text import extract_terms, find_stem, split_words
 
 SETS = own_sets()
 DISCREDITED = [line.split(" | ", 2) for line in (DATA / "recall_discredited.txt").read_text(encoding="utf-8").splitlines()]
@@ -32,13 +32,13 @@ def test_stems_are_those_of_fts5() -> None:
     connection.execute("create virtual table texts using fts5(words, tokenize = 'porter ascii')")
     connection.execute("create virtual table stems using fts5vocab(texts, 'instance')")
     connection.executemany("insert into texts (rowid, words) values (?, ?)", enumerate(words))
-    assert [stem_of(word) for word in words] == [row[0] for row in connection.execute("select term from stems order by doc")]
+    assert [find_stem(word) for word in words] == [row[0] for row in connection.execute("select term from stems order by doc")]
 
 
 def test_names_are_terms_as_they_are_and_in_their_parts() -> None:
-    assert terms_of("SQLITE_BUSY") == ["sqlite", "busi", "sqlitebusy"]
-    assert terms_of("on Python 3.11") == ["python", "3", "11", "3·11"]
-    assert terms_of("Zürich, naïve") == ["zurich", "naiv"]
+    assert extract_terms("SQLITE_BUSY") == ["sqlite", "busi", "sqlitebusy"]
+    assert extract_terms("on Python 3.11") == ["python", "3", "11", "3·11"]
+    assert extract_terms("Zürich, naïve") == ["zurich", "naiv"]
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_words_and_questions_of_any_length_are_taken(log: Decklog) -> None:
 
 def test_a_word_without_an_end_takes_no_time_of_its_own() -> None:
     """Hours, if every letter of it were the beginning of another search."""
-    assert terms_of("x" * 300_000 + "!") == ["x" * 80]
+    assert extract_terms("x" * 300_000 + "!") == ["x" * 80]
 
 
 def test_little_words_decide_between_lessons_that_are_equal_otherwise(log: Decklog) -> None:
@@ -160,7 +160,7 @@ def test_two_words_of_a_lesson_find_it(taught: Path) -> None:
     found = 0
     with _log(taught) as log:
         for text in of.texts:
-            asked = " ".join(draw.sample(list(dict.fromkeys(words_of(text.text))), 2))
+            asked = " ".join(draw.sample(list(dict.fromkeys(split_words(text.text))), 2))
             found += text.id in peeking(log)(Question(asked, (text.id,)))[:5]
     assert found >= 0.99 * len(of.texts)
 
@@ -175,7 +175,7 @@ def test_sound_advice_comes_before_advice_that_did_harm(log: Decklog) -> None:
         log.memory.adopt(f"{good_id}-bad", topic, bad, created_at=NOW - timedelta(days=300), confidence=40)
         for _ in range(3):
             log.memory.mark(f"{good_id}-bad", False)
-        shared = [word for word in dict.fromkeys(words_of(bad)) if word in words_of(sound[good_id])]
+        shared = [word for word in dict.fromkeys(split_words(bad)) if word in split_words(sound[good_id])]
         ids = peeking(log)(Question(" ".join(shared), (good_id,)))
         first += good_id in ids and (f"{good_id}-bad" not in ids or ids.index(good_id) < ids.index(f"{good_id}-bad"))
     assert first / len(DISCREDITED) >= 0.9

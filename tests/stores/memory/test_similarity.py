@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from decklog.stores.memory.similarity import alike, contradiction, fingerprint, groups_of
-from decklog.stores.memory.text import terms_of, words_of
+from decklog.stores.memory.text import extract_terms, split_words
 
 words = st.lists(st.text("bcdfghklmnprst", min_size=3, max_size=6), min_size=1, max_size=40, unique=True)
 
@@ -14,7 +14,7 @@ words = st.lists(st.text("bcdfghklmnprst", min_size=3, max_size=6), min_size=1, 
 @given(kept=words, data=st.data())
 def test_whatever_is_near_has_all_the_terms_of_one_group(kept: list[str], data: st.DataObject) -> None:
     text = " ".join(kept)
-    terms = sorted(set(terms_of(text)))
+    terms = sorted(set(extract_terms(text)))
     groups = groups_of(text)
     assert sorted(term for group in groups for term in group) == terms
     lacking = data.draw(st.sets(st.sampled_from(terms), max_size=max(len(groups) - 1, 0)))
@@ -70,8 +70,8 @@ def test_lessons_about_different_things_do_not_contradict_each_other(one: str, o
 
 
 def test_identifiers_come_whole_and_in_parts() -> None:
-    assert words_of("HTTPServerError in test_login.py (utf8)") == [
+    assert split_words("HTTPServerError in test_login.py (utf8)") == [
         *("httpservererror", "http", "server", "error", "test", "login", "py", "utf8", "utf", "8")
     ]
-    assert words_of("It doesn't, can't and won't do") == ["not", "not", "not"]
-    assert words_of("Zürich 数据库") == ["zürich", "数据库"]
+    assert split_words("It doesn't, can't and won't do") == ["not", "not", "not"]
+    assert split_words("Zürich 数据库") == ["zürich", "数据库"]

@@ -127,5 +127,5 @@ def test_tasks_of_all_runs_are_listed_by_a_state_the_latest_change_first(log: De
     assert [task.id for task in log.tasks.find(state="paused", after=first.next)] == ["a1"]  # type: ignore[arg-type]
     log.tasks.claim("b", worker="dev-1")
     assert [task.id for task in log.tasks.find(state="running", worker="dev-1")] == ["b0"]  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="listed by a state"):
+    with pytest.raises(Invalid, match="give one of these states"):
         log.tasks.find()

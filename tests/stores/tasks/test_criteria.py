@@ -57,7 +57,7 @@ def test_the_same_list_again_undoes_no_progress(log: Decklog, run_id: str, clock
 
 
 def test_a_list_that_contradicts_what_is_required_is_refused_whole(log: Decklog, run_id: str, both: list[Criterion]) -> None:
-    with pytest.raises(Conflict, match="recorded already"):
+    with pytest.raises(Conflict, match="already recorded"):
         log.criteria.record(run_id, ["new", {"criterion": SPEED, "required": False}])
     assert log.criteria.find(run_id) == both
 

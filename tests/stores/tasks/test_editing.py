@@ -224,7 +224,7 @@ def test_a_claim_by_id_is_not_narrowed_and_knows_its_run(log: Decklog, run_id: s
     other = log.runs.start("another").id
     with pytest.raises(Invalid, match="by its id, or by role"):
         log.tasks.claim(task_id="t1", worker="w", role="qa")
-    with pytest.raises(Conflict, match="of run run_1, not of"):
+    with pytest.raises(Conflict, match="to run run_1, not to"):
         log.tasks.claim(other, task_id="t1", worker="w")
     with pytest.raises(NotFound):
         log.tasks.claim(task_id="nobody", worker="w")

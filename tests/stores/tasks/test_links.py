@@ -60,7 +60,7 @@ def test_what_could_only_be_done_after_itself_is_refused(plan: Decklog) -> None:
     plan.tasks.depend("c", "b", kind=PARENT)
     with pytest.raises(Conflict, match="cycle: c -> a -> b -> c"):
         plan.tasks.depend("a", "c", kind=PARENT)
-    with pytest.raises(Conflict, match="circle"):
+    with pytest.raises(Conflict, match="cycle"):
         plan.tasks.depend("c", "a")  # a is done only after c, its part
     plan.tasks.depend("a", "c")  # to wait for a part of its own is well
     plan.tasks.depend("d", "c", kind=RELATED)

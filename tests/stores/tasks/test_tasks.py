@@ -280,7 +280,7 @@ def test_a_run_that_is_paused_or_over_gives_out_no_work(log: Decklog, run_id: st
 def test_an_id_of_another_run_is_not_taken_for_this_one(log: Decklog, run_id: str) -> None:
     other = log.runs.start("other").id
     log.tasks.add(run_id, "work", task_id="work")
-    with pytest.raises(Conflict, match="is of run run_1"):
+    with pytest.raises(Conflict, match="belongs to run run_1"):
         log.tasks.add(other, "work", task_id="work")
     assert log.tasks.find(other) == []
 

@@ -58,7 +58,7 @@ def spoil(path: Path, page: int) -> None:
 
 def test_the_report_says_exactly_which_entries_are_missing_and_the_log_says_so_too(small: Path, tmp_path: Path) -> None:
     with Decklog.open(small, read_only=True) as log:
-        before = {entry["seq"]: entry for entry in Replication.of(log).given_out("run_1")}
+        before = {entry["seq"]: entry for entry in Replication.of(log).export_entries("run_1")}
     while b"entry 150 of the lexer" in small.read_bytes():
         spoil(small, page_with(small, b"entry 150 of the lexer"))
     report = recover(str(small), str(tmp_path / "new.db"))
@@ -69,7 +69,7 @@ def test_the_report_says_exactly_which_entries_are_missing_and_the_log_says_so_t
     assert told["run_1"].kept == low - 1
     assert told["run_1"].renumbered == 300 - high
     with Decklog.open(report.to) as log:
-        after = Replication.of(log).given_out("run_1", limit=1000)
+        after = Replication.of(log).export_entries("run_1", limit=1000)
         assert after[: low - 1] == [before[seq] for seq in range(1, low)]
         event = log.journal.get("run_1", low)
         assert event.subtype == "recovered"

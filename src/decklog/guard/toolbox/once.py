@@ -14,7 +14,7 @@ LONGEST_ARGUMENT = 2000
 
 def effect_key(step: str, tool: str, arguments: dict[str, Any], task_id: str | None = None) -> str:
     """Return the key of a tool's effect."""
-    return acting_once.key_of(step, tool, to_data(arguments), task_id)
+    return acting_once.build_key(step, tool, to_data(arguments), task_id)
 
 
 def shorten_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
@@ -36,7 +36,7 @@ class ToolEffect:
         self._check = check
         self._effects = call.log.effects
         key = effect_key(call.step, tool.name, arguments, call.task_id)
-        actor = acting_once.own_actor()
+        actor = acting_once.default_actor()
         self._act = OnceCall(call.run_id, call.step, tool.name, key, actor, shorten_arguments(arguments), call.task_id)
 
     def perform(self, prepare: Callable[[], None], act: Callable[[], Any]) -> Any:
@@ -63,7 +63,7 @@ class ToolEffect:
     def _replay(self, effect: Effect) -> Any:
         self._call.notes["already"] = True
         if effect.error is not None:
-            raise acting_once.error_of(
+            raise acting_once.build_error(
                 effect, f"This is the recorded error of step {effect.step!r}. To try again, name another step."
             )
         return from_data(self._tool.returns, effect.result)
@@ -73,7 +73,7 @@ class ToolEffect:
         try:
             result = act()
         except BaseException as problem:
-            name, args, kwargs = acting_once.ending_in(effect, actor, problem)
+            name, args, kwargs = acting_once.outcome_changes(effect, actor, problem)
             if name == "doubt":
                 self._call.keep_files()
             getattr(self._effects, name)(*args, **kwargs)

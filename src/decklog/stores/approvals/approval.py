@@ -175,7 +175,7 @@ def question_key(approval_id: str) -> str:
     return f"approval:{approval_id}"
 
 
-def digest_of(about: object) -> str:
+def compute_digest(about: object) -> str:
     """Return the SHA-256 of the exact subject of an approval, in hexadecimal.
 
     A text is hashed as its UTF-8 bytes (as `sha256sum` does for a file), bytes unchanged, any other JSON value as canonical
@@ -190,7 +190,7 @@ def digest_of(about: object) -> str:
         raise Invalid("about contains half of a surrogate pair, which is not text", field="about") from None
 
 
-def condition_for(state: ApprovalState) -> str:
+def state_condition(state: ApprovalState) -> str:
     """Build the condition for approvals with a state as of :now."""
     match state:
         case ApprovalState.OPEN:
@@ -214,8 +214,8 @@ def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> No
     """Raise Invalid for a grant without a required reason."""
     if asked.needs_reason and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
         raise Invalid(
-            f"a yes to approval {asked.id} needs a reason: without one the gate lets nothing pass",
-            hint=f"Say why: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
+            f"a grant of approval {asked.id} needs a reason: the gate blocks without one",
+            hint=f"Give one: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
             field="rationale",
             id=asked.id,
         )
@@ -232,7 +232,7 @@ def check_digest(asked: Approval, digest: str | None) -> None:
         )
 
 
-def settled(approval: Approval) -> Conflict:
+def already_decided(approval: Approval) -> Conflict:
     """Return the error for an approval that is already decided."""
     who = f" by {approval.decided_by}" if approval.decided_by else " because " + UNANSWERED if approval.is_expired else ""
     when = to_text(approval.decided_at) if approval.decided_at else ""
@@ -246,20 +246,20 @@ def settled(approval: Approval) -> Conflict:
     )
 
 
-def exact_digest(about: object, digest: str | None) -> str:
+def resolve_digest(about: object, digest: str | None) -> str:
     """Return the digest of the subject. Raise an error if content and digest do not match."""
     if about is None and digest is None:
         raise Invalid(
-            "an approval is about one exact thing: give its content (about) or its SHA-256 (subject_digest)", field="about"
+            "an approval needs an exact subject: give its content (about) or its SHA-256 (subject_digest)", field="about"
         )
     given = None if digest is None else parse_sha256(digest)
-    made = given if about is None else digest_of(about)
-    if given is not None and given != made:
-        raise Invalid(f"the content has the digest {made}, not {given}", field="subject_digest")
-    return str(made)
+    computed = given if about is None else compute_digest(about)
+    if given is not None and given != computed:
+        raise Invalid(f"the content has the digest {computed}, not {given}", field="subject_digest")
+    return str(computed)
 
 
-def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default_verdict: str | None) -> datetime | None:
+def compute_expiry(now: datetime, at: datetime | None, seconds: float | None, default_verdict: str | None) -> datetime | None:
     """Return the expiry of a question. Raise Invalid for a past time, and for a default without a time."""
     if at is not None and seconds is not None:
         raise Invalid("give expires_at or expires_in_seconds, not both", field="expires_at")
@@ -268,17 +268,17 @@ def expiry_of(now: datetime, at: datetime | None, seconds: float | None, default
     check_time_zone("expires_at", at)
     end = now + timedelta(seconds=seconds) if seconds is not None else at
     if end is None and default_verdict is not None:
-        raise Invalid("a default verdict needs a time at which it counts: expires_at or expires_in_seconds", field="expires_at")
+        raise Invalid("a default verdict needs a time limit: expires_at or expires_in_seconds", field="expires_at")
     if end is not None and end <= now:
         raise Invalid(f"{to_text(end)} is past; an approval expires in the future", field="expires_at")
     return end
 
 
-def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> dict[str, Any]:
+def grant_limits(verdict: Verdict, now: datetime, uses: int | None, seconds: float | None) -> dict[str, Any]:
     """Return the limits of a grant: one use, unless a number of uses or a time is given."""
     if verdict is not Verdict.GRANTED:
         if uses is not None or seconds is not None:
-            raise Invalid("only a grant is for a number of uses or a time", field="uses")
+            raise Invalid("only a grant can have a number of uses or a time limit", field="uses")
         return {"max_uses": None, "valid_until": None}
     if uses is not None:
         check_integer("uses", uses, low=1, high=MOST_USES)
@@ -288,7 +288,7 @@ def grant_of(verdict: Verdict, now: datetime, uses: int | None, seconds: float |
     return {"max_uses": uses if uses is not None or until is not None else 1, "valid_until": until}
 
 
-def payload_of(payload: object) -> object:
+def check_payload(payload: object) -> object:
     """Check a payload; None becomes an empty object."""
     if payload is None:
         return {}
@@ -305,7 +305,7 @@ class AboutCheck(StrEnum):
     ABSENT = "not in the log"
 
 
-def keep_about(db: Database, about: object) -> dict[str, Any]:
+def store_subject(db: Database, about: object) -> dict[str, Any]:
     """Store the redacted subject, and return its fields. The stream must be locked before."""
     if about is None:
         return {}
@@ -317,14 +317,14 @@ def keep_about(db: Database, about: object) -> dict[str, Any]:
     return {"about_digest": store_blob(db, content), "redacted": redacted}
 
 
-def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
+def check_content(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes | None]:
     """Compare the stored subject with its digest, computed again. Raise an error if it was tampered with."""
     if content is None:
         return AboutCheck.ABSENT, None
     digest = sha256(content).hexdigest()
     if digest != approval.about_digest or (digest != approval.subject_digest and not approval.redacted):
         raise Damaged(
-            f"what approval {approval.id} is about is not what was asked about: it has the digest {digest}",
+            f"the stored subject of approval {approval.id} was changed: it has the digest {digest}",
             hint="Somebody wrote to the database past Decklog. See: decklog verify",
             id=approval.id,
             digest=digest,
@@ -332,21 +332,21 @@ def seen(approval: Approval, content: bytes | None) -> tuple[AboutCheck, bytes |
     return (AboutCheck.MATCHES if digest == approval.subject_digest else AboutCheck.REDACTED), content
 
 
-def check_seen(db: Database, approval: Approval, digest: str | None) -> None:
+def check_subject_known(db: Database, approval: Approval, digest: str | None) -> None:
     """Refuse to grant a subject that is not in the log, unless its digest is given."""
-    check, _ = seen(approval, load_blob(db, approval.about_digest) if approval.about_digest else None)
+    check, _ = check_content(approval, load_blob(db, approval.about_digest) if approval.about_digest else None)
     if check is AboutCheck.ABSENT and approval.subject_digest is not None and digest is None:
         raise Invalid(
-            f"what approval {approval.id} is about is not in the log: to grant it, give the digest of what you looked at",
-            hint="Compute it from the thing itself (sha256sum) and add: --subject-digest SHA256",
+            f"the subject of approval {approval.id} is not in the log: to grant it, give the digest of what you checked",
+            hint="Compute it (sha256sum) and add: --subject-digest SHA256",
             field="subject_digest",
             id=approval.id,
         )
 
 
-def shown(approval: Approval, content: bytes | None) -> ApprovalSubject:
+def show_subject(approval: Approval, content: bytes | None) -> ApprovalSubject:
     """Return the subject of an approval as text or base64, with the result of the check."""
-    check, content = seen(approval, content)
+    check, content = check_content(approval, content)
     if content is None:
         return {"check": check.value, "content": None, "encoding": None}
     text, encoding = documents.encode_content(content)
@@ -399,7 +399,7 @@ def read_answers(db: Database, now: datetime, most: int, digest: str | None, rul
             bound["run_id"] = run_id
     if rule is not None:
         parts["same_rule"] = _SAME_RULE
-        bound["rule"] = f"%{_escaped(_field(rule))}%"
+        bound["rule"] = f"%{_escape_like(_rule_prefix(rule))}%"
     sql = " union all ".join(
         f"select '{name}', a.* from approvals a where a.id in (select id from ({part}) {name})" for name, part in parts.items()
     )
@@ -420,10 +420,10 @@ def _asked_time(approval: Approval) -> str:
     return held if isinstance(held, str) else to_text(held)
 
 
-def _field(rule: str) -> str:
+def _rule_prefix(rule: str) -> str:
     """Return the rule as JSON without its end, since a long rule is stored truncated."""
     return to_json({"rule": rule})[1:-2]
 
 
-def _escaped(text: str) -> str:
+def _escape_like(text: str) -> str:
     return text.replace("!", "!!").replace("%", "!%").replace("_", "!_")

@@ -20,23 +20,23 @@ from decklog.stores.approvals.approval import (
     ApprovalStateLike,
     Verdict,
     VerdictLike,
+    already_decided,
     check_decider,
     check_digest,
+    check_payload,
     check_reason,
-    check_seen,
-    condition_for,
-    exact_digest,
-    expiry_of,
-    grant_of,
-    keep_about,
-    payload_of,
+    check_subject_known,
+    compute_expiry,
+    grant_limits,
     question_key,
     read_answers,
-    settled,
-    shown,
+    resolve_digest,
+    show_subject,
+    state_condition,
+    store_subject,
 )
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_not_blank, check_time, is_same, normalize_name
+from decklog.stores.checks import check_filled, check_time, is_same, normalize_name
 from decklog.stores.documents import parse_sha256
 from decklog.stores.of_run import next_number
 from decklog.stores.results.approvals import ApprovalDetails, ApprovalSubject, cause_of
@@ -85,20 +85,20 @@ class Approvals(Store):
     ) -> Approval:
         """Ask for approval of one exact thing, given as its content (`about`) or its SHA-256 (`subject_digest`).
 
-        The content is kept for the person who decides, without its secrets. When the thing changes, ask anew: an approval serves
-        its own digest alone. A known key or id returns the first question. `default_verdict` counts when the time runs out
-        without an answer.
+        The content is stored for the decider, without its secrets. An approval is valid only for its own digest, so ask again
+        after a change. A known key or id returns the first question. `default_verdict` applies if the time runs out without
+        an answer.
         """
         now = self._now()
         fields = {
-            "question": check_not_blank("question", question),
+            "question": check_filled("question", question),
             "subject": subject,
-            "subject_digest": exact_digest(about, subject_digest),
-            "expires_at": expiry_of(now, expires_at, expires_in_seconds, default_verdict),
+            "subject_digest": resolve_digest(about, subject_digest),
+            "expires_at": compute_expiry(now, expires_at, expires_in_seconds, default_verdict),
             "default_verdict": default_verdict and parse_enum(Verdict, default_verdict, "default_verdict"),
             "source": source,
             "task_id": task_id,
-            "payload": payload_of(payload),
+            "payload": check_payload(payload),
             "key": key,
             **_parties(by, asked_of),
         }
@@ -114,13 +114,13 @@ class Approvals(Store):
                 id=approval_id or self._ids.new("apr"),
                 run_id=run_id,
                 number=next_number(self._db, Approval, run_id),
-                **keep_about(self._db, about),
+                **store_subject(self._db, about),
                 **fields,
             ),
         )
         if approval.run_id != run_id or approval.subject_digest != fields.get("subject_digest"):
             raise Conflict(
-                f"approval {approval.id} has this id or key already and is about another thing",
+                f"approval {approval.id} already has this id or key, for another subject",
                 hint="A changed question needs another key.",
                 id=approval.id,
                 digest=approval.subject_digest,
@@ -143,20 +143,20 @@ class Approvals(Store):
         approval_id: str | None = None,
         at: datetime | None = None,
     ) -> Approval:
-        """Record a verdict that was given without a question, in its own words.
+        """Record a verdict that was given without a question.
 
-        Words that plainly say yes (granted, approved, accepted, passed, ok, yes) count as granted and all others as denied,
-        unless `counts_as` is given. Such a verdict is bound to no digest, so `granted_for` never gives it.
+        The words granted, approved, accepted, passed, ok and yes count as granted and all others as denied, unless `counts_as` is
+        given. Such a verdict has no digest, so `granted_for` never returns it.
         """
-        check_not_blank("verdict", verdict)
+        check_filled("verdict", verdict)
         plain = Verdict.GRANTED if verdict.strip().casefold() in _YES else Verdict.DENIED
         given_at = self._now() if at is None else check_time("at", at)
         fields: dict[str, Any] = {
             "state": ApprovalState(parse_enum(Verdict, counts_as or plain, "counts_as")),
-            "source": check_not_blank("source", source).strip(),
+            "source": check_filled("source", source).strip(),
             "verdict": verdict,
             "rationale": rationale,
-            "payload": payload_of(payload),
+            "payload": check_payload(payload),
             "decided_by": by and normalize_name(by, "by"),
             "task_id": task_id,
             "asked_at": given_at,
@@ -178,20 +178,20 @@ class Approvals(Store):
         uses: int | None = None,
         valid_seconds: float | None = None,
     ) -> Approval:
-        """Grant or deny an open approval; who asked can't.
+        """Grant or deny an open approval. The one who asked can't decide it.
 
-        `subject_digest` is that of what the decider saw: when another thing was asked about, nothing is decided. A grant needs
-        it where the thing itself is not in the log. The same answer by the same decider again changes nothing. A grant is good
-        for one use, unless `uses` or `valid_seconds` say for how many or how long.
+        `subject_digest` is the digest of what the decider saw; another digest is a `Conflict`. A grant needs it if the content
+        is not in the log. Repeating the same answer by the same decider changes nothing. A grant is valid for one use, unless
+        `uses` or `valid_seconds` is given.
         """
         chosen, decider = parse_enum(Verdict, verdict, "verdict"), normalize_name(by, "by")
-        grant = grant_of(chosen, self._now(), uses, valid_seconds)
+        grant = grant_limits(chosen, self._now(), uses, valid_seconds)
         asked = self._fetch(Approval, approval_id)
         check_decider(asked, decider)
         check_digest(asked, subject_digest)
         check_reason(asked, chosen, rationale)
         if chosen is Verdict.GRANTED:
-            check_seen(self._db, asked, subject_digest)
+            check_subject_known(self._db, asked, subject_digest)
         self._record_lapsed(asked.run_id)
         changes = {
             "state": chosen,
@@ -210,7 +210,7 @@ class Approvals(Store):
         present = self._fetch(Approval, approval_id)
         if present.state == verdict.value and is_same(present.decided_by, decider):
             return present.mark_already()
-        raise settled(present)
+        raise already_decided(present)
 
     @writes
     def withdraw(self, approval_id: str, *, reason: str | None = None) -> Approval:
@@ -222,7 +222,7 @@ class Approvals(Store):
         changes = {"state": "withdrawn", "decided_at": self._now(), "rationale": reason}
         changed = self._try_update(Approval, approval_id, changes, condition="state = 'open'", note=reason)
         if changed is None:
-            raise settled(self._fetch(Approval, approval_id))
+            raise already_decided(self._fetch(Approval, approval_id))
         return self._answer_message(changed)
 
     def _answer_message(self, approval: Approval) -> Approval:
@@ -234,9 +234,9 @@ class Approvals(Store):
 
     @writes
     def expire(self, run_id: str | None = None) -> list[Approval]:
-        """Record the default answer of every open question whose time has run out, of one run or of all.
+        """Record the default answers of all expired open questions, of one run or of all.
 
-        It counts from that time on, recorded or not; asking, deciding and withdrawing record it too.
+        A default answer applies from its expiry on, recorded or not. Asking, deciding and withdrawing record it too.
         """
         return self._record_lapsed(run_id)
 
@@ -304,7 +304,11 @@ class Approvals(Store):
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
         known: Any = self._proofs().without_invalid_proof(approval).seen_at(self._now()).as_dict()
-        known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload), "about": shown(approval, content)}
+        known |= {
+            "needs_reason": approval.needs_reason,
+            "cause": cause_of(approval.payload),
+            "about": show_subject(approval, content),
+        }
         details: ApprovalDetails = known
         return details
 
@@ -313,7 +317,7 @@ class Approvals(Store):
         """Show the exact things that some approvals are about, up to 50 at once, each compared with the digest asked about."""
         if len(approval_ids) > MOST_SHOWN:
             raise Invalid(f"ask for the things of up to {MOST_SHOWN} approvals at once", field="approval_ids")
-        return {approval.id: shown(approval, content) for approval, content in self._with_things(approval_ids)}
+        return {approval.id: show_subject(approval, content) for approval, content in self._with_things(approval_ids)}
 
     def _with_things(self, approval_ids: list[str]) -> list[tuple[Approval, bytes | None]]:
         """Load approvals with their stored subjects."""
@@ -345,7 +349,7 @@ class Approvals(Store):
         )
         where.equal(subject_digest=subject_digest and parse_sha256(subject_digest))
         if state is not None:
-            where.add(condition_for(parse_enum(ApprovalState, state, "state")), state=state, now=to_text(now))
+            where.add(state_condition(parse_enum(ApprovalState, state, "state")), state=state, now=to_text(now))
         order = ("number",) if run_id is not None else ("asked_at", "run_id", "number")
         page = self._page(Approval, where, order=order, limit=limit, after=after, descending=not oldest_first)
         return Page((approval.seen_at(now) for approval in page), next=page.next)

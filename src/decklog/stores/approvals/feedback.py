@@ -12,7 +12,7 @@ from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 
 
 class FixGate(Protocol):
@@ -129,10 +129,10 @@ class FeedbackStore(Store):
                 Feedback,
                 note=body,
                 id=feedback_id or self._ids.new("fb"),
-                from_handle=check_not_blank("from_handle", from_handle).strip(),
-                channel=check_not_blank("channel", channel).strip(),
+                from_handle=check_filled("from_handle", from_handle).strip(),
+                channel=check_filled("channel", channel).strip(),
                 severity=parse_enum(FeedbackSeverity, severity, "severity"),
-                body=check_not_blank("body", body),
+                body=check_filled("body", body),
                 context_url=context_url,
                 key=key,
                 received_at=received_at or now,
@@ -200,7 +200,7 @@ class FeedbackStore(Store):
         note: str | None = None,
     ) -> Feedback:
         """Name the pull request that carries the fix; refused while the gate holds the change that answers this feedback."""
-        address = check_not_blank("fix_pr_url", fix_pr_url).strip()
+        address = check_filled("fix_pr_url", fix_pr_url).strip()
         held = self._gate().holding(feedback_id)
         if held is not None:
             raise Refused(
@@ -236,7 +236,7 @@ class FeedbackStore(Store):
     @writes
     def reject(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
         """Reject feedback or its fix, with the reason."""
-        return self._move(feedback_id, FeedbackState.REJECTED, by, check_not_blank("reason", reason).strip())
+        return self._move(feedback_id, FeedbackState.REJECTED, by, check_filled("reason", reason).strip())
 
     @writes
     def give_back(self, feedback_id: str, reason: str, *, by: str | None = None) -> Feedback:
@@ -246,7 +246,7 @@ class FeedbackStore(Store):
             raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
         return self._set(
-            known, {"state": to, **_noted(known, to, by, check_not_blank("reason", reason).strip(), self._now())}, reason
+            known, {"state": to, **_format_note(known, to, by, check_filled("reason", reason).strip(), self._now())}, reason
         )
 
     @writes
@@ -258,7 +258,7 @@ class FeedbackStore(Store):
     def add_note(self, feedback_id: str, text: str, *, by: str | None = None) -> Feedback:
         """Add a note without a change of state. Notes are never changed or removed."""
         known = self._fetch_for_update(Feedback, feedback_id)
-        return self._set(known, _noted(known, known.state, by, check_not_blank("text", text).strip(), self._now()), text)
+        return self._set(known, _format_note(known, known.state, by, check_filled("text", text).strip(), self._now()), text)
 
     def _move(self, feedback_id: str, to: FeedbackState, by: str | None, note: str | None, **changes: Any) -> Feedback:
         known = self._fetch_for_update(Feedback, feedback_id)
@@ -274,12 +274,12 @@ class FeedbackStore(Store):
             )
         if to is FeedbackState.IN_FIX and known.fix_class is FixClass.OUT_OF_SCOPE:
             raise Conflict(f"feedback {feedback_id} is out of scope, so it gets no fix; reject it", state=known.state)
-        return self._set(known, {"state": to, **given, **_noted(known, to, by, note, self._now())}, note or f"{to}")
+        return self._set(known, {"state": to, **given, **_format_note(known, to, by, note, self._now())}, note or f"{to}")
 
     def _set(self, known: Feedback, changes: dict[str, Any], note: str) -> Feedback:
         return self._update(Feedback, known.id, changes, condition="state = :known", note=note, known=known.state)
 
 
-def _noted(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> dict[str, Any]:
+def _format_note(known: Feedback, to: FeedbackState, by: str | None, text: str | None, now: datetime) -> dict[str, Any]:
     note = {"at": to_text(now), "from": known.state.value, "to": to.value, "by": by, "text": text}
     return {"notes": [*known.notes, note]}

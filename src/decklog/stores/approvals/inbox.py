@@ -12,7 +12,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import Feedback, FeedbackSeverity, FixClass, FixClassLike
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.checks import check_filled, check_integer
 
 
 class Pauses(Protocol):
@@ -145,11 +145,11 @@ class Inbox(Store):
         about = {"agent": agent, "run_id": run_id, "task_id": task_id, "context_url": context_url}
         fields = {
             "id": message_id or self._ids.new("msg"),
-            "from_handle": check_not_blank("from_handle", from_handle).strip(),
+            "from_handle": check_filled("from_handle", from_handle).strip(),
             "is_authorised": is_authorised,
             "channel": parse_enum(MessageChannel, channel, "channel"),
             "severity": severity,
-            "body": check_not_blank("body", body),
+            "body": check_filled("body", body),
             **about,
             "ack": _ack(severity, eta_seconds, is_authorised),
             "ack_sent_at": now,
@@ -236,7 +236,7 @@ class Inbox(Store):
         if known.state is MessageState.ANSWERED and known.answer == self._stored("answer", answer):
             return known.mark_already()
         changes = {"state": "answered", "answer": answer, "answered_by": by, "answered_at": self._now()}
-        return self._move_on(known, changes, by, check_not_blank("answer", answer))
+        return self._move_on(known, changes, by, check_filled("answer", answer))
 
     def _move_on(self, known: Message, changes: dict[str, Any], by: str | None, note: str) -> Message:
         """Change a pending or seen message, which is seen afterwards."""

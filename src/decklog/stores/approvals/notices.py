@@ -115,7 +115,7 @@ class Notices(Store):
         A webhook is signed with the secret that the environment variable `secret_env` holds when it is sent.
         """
         kind = parse_enum(NoticeChannel, channel, "channel")
-        words = _target(kind, target or [])
+        words = _normalize_target(kind, target or [])
         if secret_env is not None and kind is not NoticeChannel.WEBHOOK:
             raise Invalid("only a webhook is signed", field="secret_env")
         if secret_env is not None and not secret_env.replace("_", "a").isalnum():
@@ -264,7 +264,7 @@ class Notices(Store):
 _LONGEST_TARGET = 4096
 
 
-def _target(channel: NoticeChannel, words: list[str]) -> list[str]:
+def _normalize_target(channel: NoticeChannel, words: list[str]) -> list[str]:
     if not isinstance(words, list) or not all(isinstance(word, str) and "\x00" not in word for word in words):
         raise Invalid("a target is a list of words", field="target")
     if sum(map(len, words)) > _LONGEST_TARGET:

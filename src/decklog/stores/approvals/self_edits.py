@@ -10,7 +10,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.approvals.feedback import FixClass, FixClassLike
 from decklog.stores.base import Store
-from decklog.stores.checks import check_boolean, check_integer, check_not_blank, check_texts, check_time
+from decklog.stores.checks import check_boolean, check_filled, check_integer, check_texts, check_time
 
 PASSES = ("static", "functional", "arch", "security", "prose", "adversarial", "feedback_binding")
 
@@ -62,14 +62,14 @@ class SelfEdits(Store):
         A known pull request at the same commit returns its record unchanged.
         """
         fields: dict[str, Any] = {
-            "pr": check_not_blank("pr", pr).strip(),
+            "pr": check_filled("pr", pr).strip(),
             "fix_class": parse_enum(FixClass, fix_class, "fix_class"),
             "files": check_texts("files", files),
-            "before_sha": check_not_blank("before_sha", before_sha).strip(),
-            "after_sha": check_not_blank("after_sha", after_sha).strip(),
+            "before_sha": check_filled("before_sha", before_sha).strip(),
+            "after_sha": check_filled("after_sha", after_sha).strip(),
             "review_passes": _passes(review_passes),
             "confidence": check_integer("confidence", confidence, high=100),
-            "em_review": check_not_blank("em_review", em_review).strip(),
+            "em_review": check_filled("em_review", em_review).strip(),
             "auto_merged": auto_merged,
             "feedback_id": feedback_id,
             "edited_at": edited_at or self._now(),
@@ -125,4 +125,4 @@ def _passes(value: object) -> dict[str, str]:
     """Check that exactly the seven stages are given, each with a verdict in words."""
     if not isinstance(value, dict) or value.keys() != set(PASSES):
         raise Invalid(f"review_passes holds exactly {', '.join(PASSES)}", field="review_passes", passes=list(PASSES))
-    return {name: check_not_blank(f"review_passes.{name}", value[name]).strip() for name in PASSES}
+    return {name: check_filled(f"review_passes.{name}", value[name]).strip() for name in PASSES}

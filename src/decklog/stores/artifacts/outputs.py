@@ -11,7 +11,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores import documents
 from decklog.stores.base import Store
-from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.checks import check_filled, check_integer
 from decklog.stores.of_run import check_run, next_number
 from decklog.stores.results.artifacts import EvidenceCheck
 
@@ -144,4 +144,4 @@ class Outputs(Store):
 
 def _names(**given: str | None) -> dict[str, str | None]:
     """Return the given names without blanks at their ends."""
-    return {field: None if text is None else check_not_blank(field, text).strip() for field, text in given.items()}
+    return {field: None if text is None else check_filled(field, text).strip() for field, text in given.items()}

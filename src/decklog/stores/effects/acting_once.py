@@ -42,7 +42,7 @@ class OnceCall(NamedTuple):
     task_id: str | None
 
 
-def key_of(step: str, tool: str, arguments: Any, task_id: str | None = None) -> str:
+def build_key(step: str, tool: str, arguments: Any, task_id: str | None = None) -> str:
     """Build the key of an action from its step, tool, arguments and task, if any."""
     named = {"step": step, "tool": tool, "arguments": arguments}
     if task_id is not None:
@@ -50,7 +50,7 @@ def key_of(step: str, tool: str, arguments: Any, task_id: str | None = None) -> 
     return sha256(to_json(named).encode()).hexdigest()
 
 
-def own_actor() -> str:
+def default_actor() -> str:
     """Return the identity of this process as the actor of a side effect."""
     return Identity.own().as_text()
 
@@ -112,7 +112,7 @@ def begin(
     if happened is None:
         if effect.actor is not None:
             effect = yield "doubt", (effect.id,), {"actor": effect.actor, "note": "its actor ended before it was settled"}
-        raise _unknown(effect)
+        raise _unknown_outcome_error(effect)
     if happened:
         effect = yield "confirm", (effect.id,), {"result": result, "by": by, **seen}
         return effect
@@ -136,7 +136,7 @@ def _check_abandoned(effect: Effect, actor: str) -> None:
     )
 
 
-def _unknown(effect: Effect) -> Conflict:
+def _unknown_outcome_error(effect: Effect) -> Conflict:
     return Conflict(
         f"Nobody knows whether {effect.tool} of step {effect.step!r} happened: {effect.note or 'it was never settled'}",
         hint=f"Look at what it was to do, then: decklog effects reconcile {effect.id} yes|no --by NAME",
@@ -145,7 +145,7 @@ def _unknown(effect: Effect) -> Conflict:
     )
 
 
-def ending_in(effect: Effect, actor: str, problem: BaseException) -> Verb:
+def outcome_changes(effect: Effect, actor: str, problem: BaseException) -> Verb:
     """Return the verb that records a failed action: a final error is its outcome, any other leaves it unknown."""
     if isinstance(problem, DecklogError):
         if _is_final(problem):
@@ -159,7 +159,7 @@ def _is_final(problem: DecklogError) -> bool:
     return isinstance(problem, TimedOut) or not (problem.retryable or isinstance(problem, Unavailable))
 
 
-def error_of(effect: Effect, hint: str) -> DecklogError:
+def build_error(effect: Effect, hint: str) -> DecklogError:
     """Rebuild the error that a side effect ended with."""
     assert effect.error is not None
     stored = dict(effect.error)
@@ -224,7 +224,7 @@ class Once:
             self.effect = yield from begin(act)
             self.already = self.effect.is_settled
             if self.already and self.effect.error is not None:
-                raise error_of(self.effect, f"{act.step!r} ended in this before. To try again, use another key.")
+                raise build_error(self.effect, f"{act.step!r} ended in this before. To try again, use another key.")
         except BaseException:
             leave(act)
             raise
@@ -241,7 +241,7 @@ class Once:
         if problem is not None:
             if isinstance(problem, Exception) and not isinstance(problem, DecklogError):
                 problem = DecklogError(f"{type(problem).__name__}: {problem}")
-            return ending_in(self.effect, self._act.actor, problem)
+            return outcome_changes(self.effect, self._act.actor, problem)
         return ("settle", (self.effect.id,), {"actor": self._act.actor, "result": self.result})
 
     def ending_without(self, problem: Invalid) -> Verb:
@@ -259,13 +259,13 @@ class Once:
         if not self._key or not self._key.strip():
             raise Invalid('a block that runs once needs a key: log.once("deploy")', field="key")
         run_id, task_id = self._where()
-        key = key_of(self._key, _TOOL, self._arguments, task_id)
+        key = build_key(self._key, _TOOL, self._arguments, task_id)
         # Long texts are shortened for readers of the record; the key has the digest of the full texts.
         arguments = {
             name: f"{value[:_LONGEST_ARGUMENTS]}…" if isinstance(value, str) and len(value) > _LONGEST_ARGUMENTS else value
             for name, value in (self._arguments or {}).items()
         }
-        return OnceCall(run_id, self._key, _TOOL, key, own_actor(), arguments, task_id)
+        return OnceCall(run_id, self._key, _TOOL, key, default_actor(), arguments, task_id)
 
     def _where(self) -> tuple[str, str | None]:
         held = list_claims()

@@ -14,7 +14,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.base import Store
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 
 
 class EffectState(StrEnum):
@@ -124,7 +124,7 @@ class Effects(Store):
         task_id: str | None = None,
     ) -> Effect:
         """Record that an effect is about to be made. A key that the run knows returns that effect unchanged."""
-        check_not_blank("step", step)
+        check_filled("step", step)
         return self._find_or_add(
             lambda: self.known(run_id, key),
             lambda: self._add(
@@ -277,7 +277,7 @@ class Effects(Store):
         An effect that is still marked as intended may be reconciled too, when its actor ran where nobody can look.
         """
         answer = parse_enum(EffectOutcome, happened, "happened")
-        check_not_blank("by", by)
+        check_filled("by", by)
         changed = self._update(
             Effect,
             effect_id,

@@ -15,7 +15,7 @@ from decklog.db.search.lessons import lesson_search
 from decklog.db.search.lessons_check import IndexedLesson
 from decklog.stores.memory.lesson import Lesson
 from decklog.stores.memory.similarity import essence_digest
-from decklog.stores.memory.text import SPELLING, signature, terms_of
+from decklog.stores.memory.text import SPELLING, extract_terms, signature
 
 STREAM = "@memory"
 _STREAM_SIZE = 2**32
@@ -133,10 +133,10 @@ def terms_in_index(lesson: Lesson) -> list[str]:
 
 def lesson_terms(lesson: Lesson) -> Iterator[str]:
     """Yield the terms of an active lesson: from its text, its payload, and its error signature."""
-    terms = terms_of(lesson.body)
+    terms = extract_terms(lesson.body)
     yield from terms
     said = set(terms)
-    yield from (term for term in terms_of(" ".join(_texts(lesson.payload))) if term not in said)
+    yield from (term for term in extract_terms(" ".join(_texts(lesson.payload))) if term not in said)
     error = lesson.payload.get("error_signature")
     if isinstance(error, str):
         yield _sign(signature(error))

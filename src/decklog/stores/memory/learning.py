@@ -18,7 +18,7 @@ from decklog.stores.memory import scope as scopes
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, essence_term
 from decklog.stores.memory.lesson import HOLDS, Lesson, Sighting, Topic
-from decklog.stores.memory.text import signature, words_of
+from decklog.stores.memory.text import signature, split_words
 
 BOTH = "both"
 
@@ -112,7 +112,7 @@ class LessonSettler(Store):
         where = Where(Lesson, project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
         found = self._list(Lesson, where, order="created_at, id")
-        what = {lesson.id: scopes.changed(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
+        what = {lesson.id: scopes.explain_scope_change(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
         now = self._now()
         with LessonIndex(self._db).following():
             return [
@@ -275,7 +275,7 @@ class LessonWriter(LessonSettler):
         return within_lease(self._db, lambda: self._remember(given, refs or [], key))
 
     def _checked(self, topic: str, body: str, project: str | None, confidence: int, source_kind: str) -> dict[str, Any]:
-        if not words_of(body):
+        if not split_words(body):
             raise Invalid("a lesson needs words", field="body")
         if len(body) > LONGEST_BODY:
             raise Invalid(

@@ -105,15 +105,15 @@ class Memory(LessonProposals):
             neighbours.load()
             cosines, above = neighbours.near(vector, **narrowing, also=scores)
         lessons = request.in_scope(self._lessons([*scores, *(lesson_id for lesson_id in cosines if lesson_id not in scores)]))
-        match = ranking.covered(lessons, scores, question, weights)
-        text = ranking.covered(lessons, scores, question, weights, terms=ranking.FLOOR_TERMS)
+        match = ranking.compute_coverage(lessons, scores, question, weights)
+        text = ranking.compute_coverage(lessons, scores, question, weights, terms=ranking.FLOOR_TERMS)
         parts: dict[str, Mapping[str, float]] = {"text": text}
         together = None
         if neighbours is not None:
             parts["meaning"] = {lesson_id: max(cosine, 0.0) for lesson_id, cosine in cosines.items()}
             together = getattr(neighbours.embedder, "least", ranking.FLOOR)
-            match = ranking.fused(lessons, match, above)
-        enough = ranking.least(search.size(), together=together, wanted=request.min_match)
+            match = ranking.fuse_rankings(lessons, match, above)
+        enough = ranking.choose_thresholds(search.size(), together=together, wanted=request.min_match)
         found = ranking.rank(lessons, question, match, parts)
         taken = ranking.select(found, question, enough, budget_tokens=request.budget_tokens, limit=request.limit)
         return self._build_hits(taken, question)
@@ -125,7 +125,9 @@ class Memory(LessonProposals):
             return []
         evidence, against = self._evidence(ids), self._contradicting(ids)
         return [
-            ranking.hit(one, question, evidence=evidence.get(one.lesson.id, []), contradicted_by=against.get(one.lesson.id, []))
+            ranking.build_hit(
+                one, question, evidence=evidence.get(one.lesson.id, []), contradicted_by=against.get(one.lesson.id, [])
+            )
             for one in taken
         ]
 
@@ -255,4 +257,4 @@ class _RecallQuery:
         """Return the lessons whose scope fits the requested versions and paths."""
         if not self.versions and not self.paths:
             return lessons
-        return [lesson for lesson in lessons if scopes.fits(lesson.scope, self.versions, self.paths)]
+        return [lesson for lesson in lessons if scopes.matches_scope(lesson.scope, self.versions, self.paths)]

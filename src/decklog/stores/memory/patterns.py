@@ -10,7 +10,7 @@ from decklog.db.where import Where, page_size, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_integer, check_not_blank, check_share
+from decklog.stores.checks import check_filled, check_integer, check_share
 from decklog.stores.memory.text import classic_message, message_pattern, pattern_hash
 
 DEFAULT_TTL_DAYS = 90
@@ -205,8 +205,8 @@ class Patterns(Store):
 
 
 def _check(project: str, solution: str, ttl_days: int) -> None:
-    check_not_blank("project", project)
-    check_not_blank("solution", solution)
+    check_filled("project", project)
+    check_filled("solution", solution)
     check_integer("ttl_days", ttl_days, low=1)
 
 

@@ -13,7 +13,7 @@ from decklog.journal.entry import Entry
 from decklog.journal.rows import COLUMNS, load_entries, load_entry
 from decklog.records.record import Record
 from decklog.records.values import from_json
-from decklog.stores.memory.text import signature, words_of
+from decklog.stores.memory.text import signature, split_words
 
 
 class ProposalKind(StrEnum):
@@ -262,7 +262,7 @@ class ProposalSources:
             },
         )
         for verdict_id, task_id, findings in rows:
-            said = [one for one in from_json(findings) if isinstance(one, str) and words_of(one)]
+            said = [one for one in from_json(findings) if isinstance(one, str) and split_words(one)]
             if said and self._work_of(task_id) == work:
                 return verdict_id, said[0]
         return None
@@ -444,7 +444,7 @@ class ProposalSources:
 
 def _has_enough_words(text: str | None) -> TypeGuard[str]:
     """Return whether a text has enough words to follow."""
-    return text is not None and len(set(words_of(text))) >= _FEWEST_WORDS
+    return text is not None and len(set(split_words(text))) >= _FEWEST_WORDS
 
 
 def _line(text: str) -> str:

@@ -8,7 +8,7 @@ from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import content_of, contradiction, essence_of, is_empty_praise, is_part
-from decklog.stores.memory.text import little_words_of, stem_of, terms_of, words_of
+from decklog.stores.memory.text import extract_function_words, extract_terms, find_stem, split_words
 
 # The weight of a stop word that a found lesson has too: a tenth of a rare word.
 LITTLE = 0.6
@@ -46,14 +46,14 @@ class RankingQuestion:
     def __init__(self, text: str, now: datetime) -> None:
         self.now = now
         text = text[:_MOST_CHARACTERS]
-        self.words = tuple(dict.fromkeys(words_of(text)))
-        self.terms = tuple(dict.fromkeys(terms_of(text)))[:_MOST_TERMS]
-        self.little_words = little_words_of(text)
+        self.words = tuple(dict.fromkeys(split_words(text)))
+        self.terms = tuple(dict.fromkeys(extract_terms(text)))[:_MOST_TERMS]
+        self.little_words = extract_function_words(text)
         self.signs = tuple(signs_of(text))
         self.content = content_of(text)
 
 
-def covered(
+def compute_coverage(
     lessons: Iterable[Lesson],
     scores: Mapping[str, float],
     question: RankingQuestion,
@@ -68,7 +68,9 @@ def covered(
     heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
     most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
     return {
-        lesson.id: min((scores[lesson.id] + LITTLE * len(question.little_words & little_words_of(lesson.body))) / most, 1.0)
+        lesson.id: min(
+            (scores[lesson.id] + LITTLE * len(question.little_words & extract_function_words(lesson.body))) / most, 1.0
+        )
         for lesson in lessons
         if lesson.id in scores
     }
@@ -83,17 +85,17 @@ class Ranked:
     signals: dict[str, float]
 
 
-def fused(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
+def fuse_rankings(lessons: Iterable[Lesson], match: Mapping[str, float], above: Mapping[str, float]) -> dict[str, float]:
     """Add the scores of words and meaning, scaled so that the best is 1.
 
     `above` is by how many standard deviations a lesson is more similar than the average; 0 without a vector.
     """
-    scores = {lesson.id: _added(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
+    scores = {lesson.id: _add_scores(match.get(lesson.id, 0.0), above.get(lesson.id, 0.0)) for lesson in lessons}
     best = max(scores.values(), default=0.0)
     return {lesson_id: max(score, 0.0) / best if best > 0 else 0.0 for lesson_id, score in scores.items()}
 
 
-def _added(cover: float, above: float) -> float:
+def _add_scores(cover: float, above: float) -> float:
     return above + COVER * cover + COVER_SQUARED * cover * cover
 
 
@@ -146,7 +148,7 @@ class Least:
         return (words > 0 and words >= self.clear) or words + meaning >= self.together
 
 
-def least(lessons: int, *, together: float | None, wanted: float | None) -> Least:
+def choose_thresholds(lessons: int, *, together: float | None, wanted: float | None) -> Least:
     """Return the minimum match in a memory of this size. `together` is the minimum sum of words and meaning."""
     return Least(*((0.0, 0.0) if lessons < _SMALL else (FLOOR, CLEAR)), together, wanted)
 
@@ -216,23 +218,23 @@ def tokens_of(text: str) -> int:
     return -(-len(text.encode()) // 4)
 
 
-def hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, object]], contradicted_by: list[str]) -> Hit:
+def build_hit(ranked: Ranked, question: RankingQuestion, *, evidence: list[dict[str, object]], contradicted_by: list[str]) -> Hit:
     """Build a hit with its reasons and the evidence for and against it."""
     lesson, signals = ranked.lesson, ranked.signals
     return Hit(
         **{name: getattr(lesson, name) for name in _SHOWN},
         score=round(ranked.score, 6),
         signals={name: round(value, 4) for name, value in signals.items()},
-        why=_why(lesson, question, signals),
+        why=_explain_hit(lesson, question, signals),
         tokens=tokens_of(lesson.body),
         evidence=evidence,
         contradicted_by=contradicted_by,
     )
 
 
-def _why(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
-    said = frozenset(terms_of(lesson.body))
-    shared = [word for word in question.words if stem_of(word) in said]
+def _explain_hit(lesson: Lesson, question: RankingQuestion, signals: Mapping[str, float]) -> str:
+    said = frozenset(extract_terms(lesson.body))
+    shared = [word for word in question.words if find_stem(word) in said]
     reasons = [f"shares {', '.join(shared[:6])}" if shared else "has a similar meaning"]
     if signals.get("meaning", 0) > 0:
         reasons.append(f"meaning {signals['meaning']:.2f}")

@@ -43,7 +43,7 @@ def versions_of(given: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def fits(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str]) -> bool:
+def matches_scope(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str]) -> bool:
     """Return whether a scope fits these versions and paths. Missing parts always fit."""
     wanted = scope.get("versions", {})
     if any(name in versions and not _within(versions[name], bounds) for name, bounds in wanted.items()):
@@ -52,7 +52,9 @@ def fits(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[
     return not places or not paths or any(_meet(place, path) for place in places for path in paths)
 
 
-def changed(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None) -> str | None:
+def explain_scope_change(
+    scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None
+) -> str | None:
     """Return what changed in a scope; None if nothing did."""
     for name, bounds in scope.get("versions", {}).items():
         if name in versions and not _within(versions[name], bounds):

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from functools import lru_cache
 from hashlib import sha256
 
-from decklog.stores.memory.text import STOP_WORDS, inflection_of, terms_of
+from decklog.stores.memory.text import STOP_WORDS, extract_terms, find_inflection
 
 with open(os.path.join(os.path.dirname(__file__), "similarity.toml"), "rb") as _file:
     _LISTS: dict[str, list[str]] = {name: text.split() for name, text in tomllib.load(_file).items()}
@@ -96,7 +96,7 @@ def _plain_form(word: str) -> str:
     for british, american in (("isation", "ization"), ("ising", "izing"), ("ised", "ized"), ("ise", "ize"), ("our", "or")):
         if len(word) > 5 and word.endswith(british):
             word = word.removesuffix(british) + american
-    form = inflection_of(word)
+    form = find_inflection(word)
     # A word may lose its last letter with its ending: `escaped` and `escape` become `escap`.
     form = _SAME.get(form, form)
     return form.removesuffix("e") if len(form) > 4 else form
@@ -236,7 +236,7 @@ def groups_of(text: str) -> list[list[str]]:
     conjunctions, which is much faster than a search for any of the terms. The longest terms, which are seldom common, are
     distributed first. Looking up the frequency of each would take longer than it saves.
     """
-    terms = sorted(set(terms_of(text)), key=lambda term: (-len(term), term))
+    terms = sorted(set(extract_terms(text)), key=lambda term: (-len(term), term))
     spare = max(int(len(terms) * _LACKING), 1) if len(terms) > 1 else 0
     return [group for group in (terms[start :: spare + 1] for start in range(spare + 1)) if group]
 

@@ -11,7 +11,7 @@ from decklog.journal.entry import Entry, EntryKind, ReasoningPhase
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.checks import check_filled, check_integer
 
 LONGEST_INSIGHT = 500
 MOST_CREDIT = 100
@@ -84,8 +84,8 @@ class Strategies(Store):
         strategy_id: str | None = None,
         refs: list[str] | None = None,
     ) -> Strategy:
-        check_not_blank("project", project)
-        check_not_blank("insight", insight)
+        check_filled("project", project)
+        check_filled("insight", insight)
         # Hash the redacted text, so that no id depends on a secret.
         clean, _ = self._db.values.bind_text("insight", insight)
         now = self._now()
@@ -148,7 +148,7 @@ class Strategies(Store):
 
         An entry counts once, however often it is extracted.
         """
-        check_not_blank("group_id", group_id)
+        check_filled("group_id", group_id)
         self._db.lock_stream("@memory")
         self._db.rows("select id from lesson_desk where id = 1 for update", {})
         return [self._extracted(entry, project, lang, framework) for entry in self._reasoning(run_id, group_id)]

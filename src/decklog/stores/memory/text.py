@@ -28,17 +28,17 @@ _PLAIN = re.compile(r"[a-z]{3,40}")
 
 # Cached, because a project has only a few thousand different words.
 @lru_cache(16_384)
-def stem_of(word: str) -> str:
+def find_stem(word: str) -> str:
     """Return the stem of a word in lower case. A word with other characters than a to z is returned unchanged."""
     if not _PLAIN.fullmatch(word):
         return word
-    word = _replaced(inflection_of(word), _SECOND, 1)
-    word = _replaced(word, _THIRD, 1)
-    word = _replaced(word, _FOURTH, 2)
+    word = _replace_suffix(find_inflection(word), _SECOND, 1)
+    word = _replace_suffix(word, _THIRD, 1)
+    word = _replace_suffix(word, _FOURTH, 2)
     return _without_last_e(word)
 
 
-def inflection_of(word: str) -> str:
+def find_inflection(word: str) -> str:
     """Remove plural and past endings: `retries` and `retried` become equal, `retrial` stays different."""
     word = _without_past(_without_plural(word))
     return word[:-1] + "i" if word.endswith("y") and _has_vowel(word[:-1]) else word
@@ -56,11 +56,11 @@ def _without_past(word: str) -> str:
     for ending in ("ed", "ing"):
         stem = word.removesuffix(ending)
         if stem != word and _has_vowel(stem):
-            return _restored(stem)
+            return _restore_stem(stem)
     return word
 
 
-def _restored(stem: str) -> str:
+def _restore_stem(stem: str) -> str:
     """Restore a stem after removing `ed` or `ing`: `hopp` to `hop`, `fil` to `file`."""
     if stem.endswith(("at", "bl", "iz")):
         return stem + "e"
@@ -69,7 +69,7 @@ def _restored(stem: str) -> str:
     return stem + "e" if _measure(stem) == 1 and _ends_short(stem) else stem
 
 
-def _replaced(word: str, endings: Sequence[tuple[str, str]], least: int) -> str:
+def _replace_suffix(word: str, endings: Sequence[tuple[str, str]], least: int) -> str:
     """Replace the longest matching ending, if enough of the word is left."""
     found = max((pair for pair in endings if word.endswith(pair[0])), key=lambda pair: len(pair[0]), default=None)
     if found is None:
@@ -143,33 +143,33 @@ yours yourself yourselves
 STOP_WORDS = frozenset(_STOP.split())
 
 
-def words_of(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Return the significant words in lower case and in order, with the parts of identifiers."""
     found: list[str] = []
-    for run in _RUN.findall(_spelled_out(text)):
+    for run in _RUN.findall(_expand_contractions(text)):
         found += _spellings(run)
     return found
 
 
-def _spelled_out(text: str) -> str:
+def _expand_contractions(text: str) -> str:
     """Expand `doesn't` to `does not`."""
     return _NOT.sub(r"\1 not", text) if "'" in text or "’" in text else text
 
 
-def terms_of(text: str) -> list[str]:
+def extract_terms(text: str) -> list[str]:
     """Return the index terms of a text: the stems of its words, and each name with separators as one term."""
     plain = _without_accents(text)
-    return [*(stem_of(word)[:_LONGEST_NAME] for word in words_of(plain)), *_names_of(plain)]
+    return [*(find_stem(word)[:_LONGEST_NAME] for word in split_words(plain)), *_extract_names(plain)]
 
 
 # Cached, because many questions find the same lessons.
 @lru_cache(2048)
-def little_words_of(text: str) -> frozenset[str]:
+def extract_function_words(text: str) -> frozenset[str]:
     """Return the stop words of a text. They are not indexed, but `before` differs from `after`."""
-    return STOP_WORDS.intersection(_RUN.findall(_spelled_out(text.lower())))
+    return STOP_WORDS.intersection(_RUN.findall(_expand_contractions(text.lower())))
 
 
-def _names_of(text: str) -> Iterator[str]:
+def _extract_names(text: str) -> Iterator[str]:
     """Yield names without separators, so that `SQLITE_BUSY` is also found by `sqlite-busy`."""
     for name in _NAME.findall(text):
         if len(name) <= _LONGEST_NAME:

@@ -12,7 +12,7 @@ from decklog.records.operations import reads, writes, writes_in_steps
 from decklog.records.record import Record
 from decklog.records.values import from_json, to_json
 from decklog.stores.base import StoreParts
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 from decklog.stores.memory import similarity, topics
 from decklog.stores.memory.indexing import STREAM, LessonIndex, audit_index
 from decklog.stores.memory.learning import LessonWriter
@@ -202,7 +202,7 @@ class LessonUpkeep(LessonEmbedding):
         topics.check_name(name)
         if name in topics.TOPICS:
             raise Invalid(f"every log knows the topic {name} already: {topics.TOPICS[name].about}", field="name")
-        check_not_blank("description", description)
+        check_filled("description", description)
         return self._find_or_add(
             lambda: self._seek(Topic, name),
             lambda: self._add(Topic, name=name, description=description, created_at=self._now()),

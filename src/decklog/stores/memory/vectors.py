@@ -40,10 +40,10 @@ def embed_texts(embedder: Embedder, texts: list[str]) -> list[list[float]]:
         raise Unavailable(f"the embedder {embedder.name} failed: {type(problem).__name__}: {problem}") from problem
     if len(vectors) != len(texts):
         raise Invalid(f"the embedder {embedder.name} gave {len(vectors)} vectors for {len(texts)} texts")
-    return [_unit(embedder, vector) for vector in vectors]
+    return [_normalize(embedder, vector) for vector in vectors]
 
 
-def _unit(embedder: Embedder, vector: list[float]) -> list[float]:
+def _normalize(embedder: Embedder, vector: list[float]) -> list[float]:
     if len(vector) != embedder.dimensions:
         raise Invalid(f"the embedder {embedder.name} promised {embedder.dimensions} dimensions and gave {len(vector)}")
     length = sqrt(sum(part * part for part in vector))
@@ -93,7 +93,7 @@ class Neighbours:
             cosines, mean, spread, count = self.index.near(vector, topic=topic, project=project, limit=limit, also=also)
         else:
             with self._lock:
-                lessons, products = self._lessons, _products(self._matrix, vector)
+                lessons, products = self._lessons, _similarities(self._matrix, vector)
             known = {lesson[0]: product for lesson, product in zip(lessons, products, strict=True)}
             among = {
                 lesson_id: known[lesson_id]
@@ -116,7 +116,7 @@ def _matrix(vectors: list[bytes]) -> Any:
     return numpy.frombuffer(b"".join(vectors), dtype="<f4").reshape(len(vectors), -1)
 
 
-def _products(matrix: Any, question: Sequence[float]) -> list[float]:
+def _similarities(matrix: Any, question: Sequence[float]) -> list[float]:
     if isinstance(matrix, list):
         return [float(sum(map(mul, question, vector))) for vector in matrix]
     from decklog.stores.memory.semantic.minilm import numpy

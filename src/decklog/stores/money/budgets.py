@@ -28,7 +28,7 @@ from decklog.stores.results.money import BudgetCheck, BudgetDay, BudgetDifferenc
 MOST = 10**15
 CHART_DAYS = 14
 _SUMS = ("microdollars", "tokens", "calls", "unpriced_calls")
-# How a scope is found: by its record, or because something was planned or spent under its name.
+# Queries that check whether a scope exists: by its record, or by tasks or charges with its name.
 _KNOWN = {
     BudgetScope.RUN: "select 1 from runs where id = :id",
     BudgetScope.TASK: "select 1 from tasks where id = :id union all select 1 from charges where task_id = :id",
@@ -57,11 +57,10 @@ class Budgets(Store):
         action: BudgetActionLike = BudgetAction.STOP,
         warn_percent: int = 80,
     ) -> Budget:
-        """Set what a run, group, task, agent or `all` may spend in a period of UTC (weeks start on Monday), in money or tokens.
+        """Set the limit of a run, group, task, agent or `all` per period, in money or tokens. Periods are UTC, weeks from Monday.
 
-        A group is named RUN/GROUP; GROUP alone is that group of every run. A budget for the same scope, period and unit is
-        replaced. What was spent before it was set counts too. A run, group or task that nobody knows is refused: it would be a
-        budget for nothing.
+        A group is written RUN/GROUP; GROUP alone means that group in every run. A budget for the same scope, period and unit is
+        replaced. Earlier spending counts too. An unknown run, group or task is an error.
         """
         unit, ceiling = _parse_limit(limit_microdollars, limit_tokens)
         scope = parse_enum(BudgetScope, scope, "scope")
@@ -85,16 +84,16 @@ class Budgets(Store):
         if sql is not None and self._db.one(f"{sql} limit 1", {"id": scope_id}) is None:
             from decklog.db.where import suggest_id
 
-            otherwise = "Start or add it first; a group of one run is named RUN/GROUP."
+            otherwise = "Start or add it first; write a group of one run as RUN/GROUP."
             raise NotFound(
-                f"there is no {scope} {scope_id}, so a budget of it would protect nothing",
+                f"there is no {scope} {scope_id}, so a budget for it would have no effect",
                 hint=suggest_id(self._db, "runs", scope_id, otherwise) if scope is BudgetScope.RUN else otherwise,
                 scope=scope.value,
                 scope_id=scope_id,
             )
 
     def _lock_all(self) -> BudgetMeter:
-        """Take the locks in the common order, so that nothing is spent meanwhile."""
+        """Acquire all locks in the common order, so that nothing is spent meanwhile."""
         meter = BudgetMeter(self._db, self._clock)
         meter.enter("@ledger")
         meter.close_gates()
@@ -117,7 +116,7 @@ class Budgets(Store):
 
     @writes(owner_only=True)
     def lift(self, budget_id: str) -> Budget:
-        """Remove a budget: it limits nothing any more."""
+        """Remove a budget."""
         self._lock_all()
         return self._remove_one(Budget, budget_id)
 
@@ -128,7 +127,7 @@ class Budgets(Store):
 
     @reads
     def find(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[Budget]:
-        """List the budgets, those of everything first."""
+        """List the budgets, those for everything first."""
         where = Where(Budget, scope=scope, scope_id=scope_id)
         found = self._list(Budget, where, order="id")
         order, checked = list(BudgetScope), self._proofs().without_invalid_proof
@@ -136,7 +135,7 @@ class Budgets(Store):
 
     @reads
     def burn(self, *, scope: BudgetScopeLike | None = None, scope_id: str | None = None) -> list[BudgetUsage]:
-        """Show how far each budget has burned in its present period, with what was spent on each of the last 14 days."""
+        """Show the usage of each budget in its current period, and its spending on each of the last 14 days."""
         meter, now = BudgetMeter(self._db, self._clock), self._now()
         shown: list[BudgetUsage] = []
         for budget in self.find(scope=scope, scope_id=scope_id):
@@ -155,7 +154,7 @@ class Budgets(Store):
 
     @reads
     def check(self) -> BudgetCheck:
-        """Compare every budget's running sums with its charges, and name the days that differ."""
+        """Compare the sums of every budget with its charges, and list the days that differ."""
         meter, budgets = BudgetMeter(self._db, self._clock), self.find()
         problems = [problem for budget in budgets for problem in self._compare_sums(meter, budget)]
         return {"ok": not problems, "budgets": len(budgets), "problems": problems}
@@ -180,7 +179,7 @@ class Budgets(Store):
         for budget in budgets:
             for wrong in self._compare_sums(meter, budget):
                 columns = [name for name, *sums in zip(_SUMS, wrong["kept"], wrong["charged"], strict=True) if sums[0] != sums[1]]
-                yield _day_problem(budget.id, wrong["day"], "counts something else than its charges", ", ".join(columns))
+                yield _day_problem(budget.id, wrong["day"], "differs from the charges of that day", ", ".join(columns))
         yield from self._find_stray_days(meter, {budget.id: budget for budget in budgets})
 
     def _find_stray_days(self, meter: BudgetMeter, budgets: dict[str, Budget]) -> Iterator[dict[str, Any]]:
@@ -191,11 +190,11 @@ class Budgets(Store):
         for budget_id, day, calls, as_of in rows:
             budget = budgets.get(budget_id)
             if budget is None:
-                yield _day_problem(budget_id, day, "is of no budget", "budget_id")
+                yield _day_problem(budget_id, day, "belongs to no budget", "budget_id")
             elif not calls and day not in meter.days_of_reservations(budget):
-                yield _day_problem(budget_id, day, "is a day on which nothing was spent or held", "day")
+                yield _day_problem(budget_id, day, "is a day without charges or reservations", "day")
             if as_of not in entry_times:
-                yield _day_problem(budget_id, day, f"was decided by {as_of}, which is the time of no entry", "as_of")
+                yield _day_problem(budget_id, day, f"has the time {as_of}, which no entry has", "as_of")
 
     def derive(self) -> None:
         self._db.write(lambda: self._restore_lock_rows("budget_gates", "no", range(GATES)))
@@ -203,10 +202,10 @@ class Budgets(Store):
 
     @writes
     def rebuild(self) -> BudgetRebuild:
-        """Rebuild every budget's sums from its charges, as after an import; return what was wrong."""
+        """Rebuild the sums of every budget from its charges, as after an import; return the corrections."""
         meter, budgets = self._lock_all(), self.find()
         wrong = [problem for budget in budgets for problem in self._compare_sums(meter, budget)]
-        as_of = newest_time(self._db)  # reservations that any budget has seen expire stay expired
+        as_of = newest_time(self._db)  # keeps expired reservations expired
         for budget in budgets:
             meter.recount(budget, as_of)
         return {"budgets": len(budgets), "corrected": wrong}

@@ -77,14 +77,13 @@ class Ledger(Store):
         key: str | None = None,
         answer_id: str | None = None,
     ) -> Charge:
-        """Charge one call to a model: its tokens, and its cost, given or by the prices of the day.
+        """Record a charge for one model call: its tokens, and its cost, given or by the current prices.
 
-        It is refused (`BudgetExceeded`) when a budget that stops has no room for it, unless an open reservation covers it: the
-        one that is named, or else that of the task which the caller holds. What is spent already is recorded with `enforce` off,
-        which permits nothing: the charge is marked `overdrew`, the owner is notified, and the overdrawn budget refuses the next
-        charge. Budgets count it on the day it is recorded, not at `occurred_at`. A task's charge is its run's and its group's
-        too; naming another run with it is refused. With a key that is known in its run, the first charge comes back; with the
-        provider's own id of the answer, the first one of any run.
+        Raises `BudgetExceeded` if a stopping budget has no room, unless an open reservation covers the charge: the given one,
+        or that of the claimed task. With `enforce` off, money already spent is recorded in any case: the charge is marked
+        `overdrew`, the owner is notified, and the overdrawn budget refuses the next charge. Budgets count a charge on the day
+        of recording, not at `occurred_at`. A charge of a task belongs to its run and group too; another run is an error. A known
+        key in the same run, or a known `answer_id` of the provider in any run, returns the first charge.
         """
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         given: dict[str, Any] = dict(zip(TOKENS, tokens, strict=True))
@@ -154,7 +153,7 @@ class Ledger(Store):
             return None
         reservation = self._fetch(Reservation, given["reservation_id"])
         for name, held in budget_place(reservation.values()).items():
-            # A run and its reservations share a stream, so a missing run is a value here too.
+            # A run and its reservations share a stream, so a missing run must match too.
             if given[name] not in (None, held) and (held is not None or name == "run_id"):
                 raise Invalid(
                     f"reservation {reservation.id} is for {name} {held}, and this charge is for {given[name]}",
@@ -199,8 +198,8 @@ class Ledger(Store):
         different = [name for name in _SAME if getattr(found, name) != same[name]]
         if different:
             raise Conflict(
-                f"key {given['key']!r} is that of charge {found.id}, which differs in {', '.join(different)}",
-                hint="Give every call its own key.",
+                f"key {given['key']!r} belongs to charge {found.id}, which differs in {', '.join(different)}",
+                hint="Use a different key for every call.",
                 id=found.id,
                 differs=different,
             )
@@ -251,11 +250,11 @@ class Ledger(Store):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> SpendSummary:
-        """Add charges up by day (of UTC), model, agent, agent_id, task, group, call_site, run, session or worktree.
+        """Sum charges by day (UTC), model, agent, agent_id, task, group, call_site, run, session or worktree.
 
         A session is a run with the runs of its sub-agents. A worktree is the folder that a run works in.
-        Each row has its name as `key`, which is null for charges that name none. The cost is that of the calls whose price is
-        known; `unpriced_calls` counts the others.
+        `key` has the name of each row, or null for charges without one. The cost covers calls with a known price;
+        `unpriced_calls` counts the others.
         """
         where = Where(Charge, run_id=run_id, group_id=group_id, task_id=task_id, agent=agent, agent_id=agent_id)
         where.equal(call_site=call_site, model=model)

@@ -80,7 +80,7 @@ class PeriodUsage:
     spent: int
     unpriced_calls: int
     reserved: int
-    # The time of this decision, and the latest time of an earlier decision.
+    # The time of this decision, and of the latest earlier one.
     as_of: str
     seen: str
 
@@ -171,7 +171,7 @@ class BudgetMeter:
         return to_text(self._clock.now())
 
     def usage(self, budget: Budget, at: datetime) -> PeriodUsage:
-        """Return the status of a budget in the period that a time is in."""
+        """Return the usage of a budget in the period of a time."""
         span = period_at(budget.period, at)
         row = self._db.one(_SPENT[budget.unit], {"budget_id": budget.id, **span.days})
         assert row is not None
@@ -180,7 +180,7 @@ class BudgetMeter:
         return PeriodUsage(budget, span, row[0], row[1], self._reserved(budget, span, as_of), as_of, seen)
 
     def is_in_force(self, reservation: Reservation, usages: list[PeriodUsage]) -> bool:
-        """Return whether a reservation is open and not expired, by the latest time that any of its budgets has seen."""
+        """Return whether a reservation is open and not expired, by the latest time that any of its budgets recorded."""
         if reservation.state is not ReservationState.OPEN:
             return False
         return to_text(reservation.expires_at) > max([self._now(), *(usage.as_of for usage in usages)])
@@ -215,7 +215,7 @@ class BudgetMeter:
     ) -> None:
         """Count a charge, or a decision without a charge, on the day of a time. `entry_at` is the time of its entry.
 
-        With `calls` of -1 an earlier charge is taken out.
+        With `calls` of -1 an earlier charge is subtracted.
         """
         self._db.count(
             _ADD,
@@ -243,7 +243,7 @@ class BudgetMeter:
                     self._db.count(sql, {"id": budget.id, "day": format_day(at)})
 
     def sum_by_day(self, budget: Budget) -> list[tuple[Any, ...]]:
-        """Count a budget's charges by day: day, microdollars, tokens, calls, calls without a price."""
+        """Sum a budget's charges by day: day, microdollars, tokens, calls, calls without a price."""
         _, rows = self._db.rows(
             f"""
             select substr(coalesce(counted_at, occurred_at), 1, 10) as day,
@@ -266,7 +266,7 @@ class BudgetMeter:
         return {row[0] for row in self._db.rows(sql, {"scope_id": budget.scope_id})[1]}
 
     def known_entry_times(self, times: set[str]) -> set[str]:
-        """Return which of some times belong to entries."""
+        """Return the times that belong to entries."""
         sql = f"select distinct at from entries where at in {ANY_OF}"
         return {row[0] for some in parameter_batches(sorted(map(str, times))) for row in self._db.rows(sql, some)[1]}
 
@@ -288,7 +288,7 @@ def _scope_condition(budget: Budget) -> str:
 
 
 class Spending:
-    """Decides on one charge. It raises to refuse; otherwise `paying` is the reservation that covers it, if any."""
+    """Checks one charge against its budgets. `paying` is the reservation that covers it, if any."""
 
     def __init__(
         self, meter: BudgetMeter, given: Mapping[str, Any], tokens: int, reservation: Reservation | None, now: datetime
@@ -345,7 +345,7 @@ class Spending:
 
     def _no_price(self, usage: PeriodUsage) -> Refused:
         return Refused(
-            f"the price of {self._model!r} is not known, so the budget of {usage.budget.title}, can't be kept",
+            f"the price of {self._model!r} is not known, so the budget of {usage.budget.title}, can't be enforced",
             hint="Ask the owner to set the price (decklog prices set), give cost_microdollars, or record it with enforce off.",
             **usage.as_details(),
             model=self._model,

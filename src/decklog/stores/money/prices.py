@@ -14,7 +14,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_not_blank, check_time_zone
+from decklog.stores.checks import check_filled, check_time_zone
 
 Tokens = tuple[int, int, int, int]
 
@@ -122,7 +122,7 @@ _AMOUNTS = ("over_tokens", "input_price", "cache_read_price", "cache_create_pric
 class Prices(Store):
     """Stores a log's own prices, which take precedence over those that come with Decklog.
 
-    An agent that could set prices could spend as much as it likes, so only the owner can.
+    Only the owner can set prices, because an agent could otherwise evade budgets.
     """
 
     records = (Price,)
@@ -141,10 +141,10 @@ class Prices(Store):
         source: str | None = None,
         sourced_on: str | None = None,
     ) -> Price:
-        """Set a model's price of a million tokens from a day on; from today unless `valid_from` is given.
+        """Set a model's price per million tokens, valid from today or from `valid_from`.
 
         Prices are in microdollars here and in JSON, and in dollars on the command line.
-        `over_tokens` sets the price of calls with a longer prompt than that. What was charged before keeps its cost.
+        `over_tokens` sets the price of calls with a longer prompt than that. Earlier charges keep their cost.
         """
         today = self._now().replace(hour=0, minute=0, second=0, microsecond=0)
         return self._set(
@@ -178,16 +178,16 @@ class Prices(Store):
 
     @writes(owner_only=True)
     def withdraw(self, model: str, valid_from: datetime, *, over_tokens: int = 0) -> Price:
-        """Remove one of the log's own prices; the price that held before it holds again."""
+        """Remove one of the log's own prices; the previous price applies again."""
         PriceList(self._db).forget(model)
         key: Any = (model, valid_from, over_tokens)
         if self._seek(Price, key) is None:
-            raise NotFound(f"this log sets no price for {model} from {valid_from} on", table="prices", id=model)
+            raise NotFound(f"this log has no own price for {model} from {valid_from} on", table="prices", id=model)
         return self._remove_one(Price, key)
 
     @reads
     def get(self, model: str, *, at: datetime | None = None, prompt_tokens: int = 0) -> Price:
-        """Get the price that holds for a model, now or at a time, for a prompt of that length."""
+        """Get the price of a model, now or at a time, for a prompt of a given length."""
         check_time_zone("at", at)
         price = PriceList(self._db).find(model, at or self._now(), prompt_tokens)
         if price is None:
@@ -196,7 +196,7 @@ class Prices(Store):
 
     @reads
     def find(self, *, model: str | None = None) -> list[Price]:
-        """List every price, the log's own and those that come with Decklog, by model and the newest first."""
+        """List all prices, the log's own and the shipped ones, by model, newest first."""
         own = self._list(Price, Where(Price, model=model), order="model")
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
         listed = (
@@ -218,7 +218,7 @@ class Prices(Store):
         output_tokens: int = 0,
         at: datetime | None = None,
     ) -> int:
-        """Return what a call would cost, in microdollars: the amount to reserve before making it."""
+        """Return the cost of a planned call in microdollars, for a reservation."""
         check_time_zone("at", at)
         tokens = (input_tokens, cache_read_tokens, cache_create_tokens, output_tokens)
         if min(tokens) < 0:
@@ -250,12 +250,12 @@ def _parse_price(given: object, number: int) -> dict[str, Any]:
     try:
         valid_from = from_text(given["valid_from"])
     except (TypeError, ValueError):
-        raise Invalid(f"price {number} is valid from {given['valid_from']!r}, which is no date", field="prices") from None
+        raise Invalid(f"price {number} is valid from {given['valid_from']!r}, which is not a date", field="prices") from None
     return {"over_tokens": 0, **given, "valid_from": valid_from}
 
 
 def _check_price(row: dict[str, Any]) -> None:
-    check_not_blank("model", row["model"])
+    check_filled("model", row["model"])
     for name in _AMOUNTS:
         value = row.get(name)
         if value is None and name in ("cache_read_price", "cache_create_price"):

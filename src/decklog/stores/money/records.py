@@ -67,7 +67,7 @@ COLUMNS = {BudgetScope.RUN: "run_id", BudgetScope.GROUP: "group_id", BudgetScope
 
 @dataclass(frozen=True, kw_only=True)
 class Budget(Record):
-    """How much a run, a group, a task, an agent or everything may spend in a period, in micro-dollars or in tokens."""
+    """A spending limit per period for a run, group, task, agent or everything, in microdollars or tokens."""
 
     table = "budgets"
     home = "@ledger"
@@ -94,7 +94,7 @@ class Budget(Record):
         return {**super().as_dict(), "is_proven": self.is_proven}
 
     def covers(self, place: Mapping[str, Any]) -> bool:
-        """Return whether something with this run, group, task and agent is in the budget's scope."""
+        """Return whether a run, group, task and agent are in the scope of the budget."""
         if self.scope is BudgetScope.ALL or place.get(COLUMNS[self.scope]) == self.scope_id:
             return True
         # Groups of two runs may have the same id; a budget may be for one of them.
@@ -112,7 +112,7 @@ class Budget(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class Reservation(Record):
-    """Money and tokens set aside for calls in progress, and how much of it they have used; it ends at `expires_at`."""
+    """Money and tokens reserved for calls until `expires_at`, and the used part."""
 
     table = "reservations"
     fork = not_copied("Money is reserved once.")
@@ -160,7 +160,7 @@ _FOREVER = PeriodSpan("", "~", None)
 
 
 def period_at(period: BudgetPeriod, at: datetime) -> PeriodSpan:
-    """Return the period that a time is in."""
+    """Return the period of a time."""
     today = at.astimezone(UTC).date()
     match period:
         case BudgetPeriod.FOREVER:
@@ -210,7 +210,7 @@ def complete_by_task(
             given |= {"task_id": None, "group_id": group_id}
             return
         whose = f"reservation {reservation.id} is for {other or 'no run'}" if reservation is not None else f"this is for {other}"
-        raise Invalid(f"task {given['task_id']} is of run {run_id}, and {whose}", field="task_id")
+        raise Invalid(f"task {given['task_id']} belongs to run {run_id}, but {whose}", field="task_id")
     given["run_id"] = run_id
     if given["group_id"] is None:
         given["group_id"] = group_id
@@ -224,11 +224,11 @@ _FIGURES = (*TOKENS, "cost_microdollars")
 
 @dataclass(frozen=True, kw_only=True)
 class Charge(Record):
-    """What one call used and cost. A cost of None is not known: the model had no price.
+    """The tokens and cost of one model call. The cost is None if the model has no known price.
 
-    `counted_at` is when budgets count it, if that is another day than it occurred on: the day it was recorded, or that of the
-    reservation that paid for it. `overdrew` is set when it went past a budget that stops, or its price was not known to one;
-    `is_late` when the task it was spent on was no longer the spender's. `answer_id` is the provider's own name for what was paid.
+    `counted_at` is the time at which budgets count it, if on another day: of its recording, or of the reservation that paid
+    for it. `overdrew` is true if it exceeded a stopping budget, or had no price; `is_late` if its task was no longer claimed by
+    the worker. `answer_id` is the id of the answer at the provider.
     """
 
     table = "charges"

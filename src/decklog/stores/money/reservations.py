@@ -50,11 +50,11 @@ class Reservations(Store):
         holder: str | None = None,
         key: str | None = None,
     ) -> Reservation:
-        """Hold money and tokens for calls to come, in every budget they fall under, until a time.
+        """Reserve money and tokens for future calls in all budgets that apply, until a time.
 
-        Without a time it ends after an hour; the longest is seven days, and `extend` prolongs it. It is refused
-        (`BudgetExceeded`) when a budget that stops has too little left, or nothing at all. `holder` names actor it is for. With a
-        key that is known in its run, the first reservation comes back.
+        The default is one hour and the maximum seven days; `extend` prolongs it. Raises `BudgetExceeded` if a stopping budget
+        has too little left, or nothing. `holder` names the user of the reservation. A known key in the same run returns the
+        first reservation.
         """
         expires_at = self._now() + DEFAULT if expires_at is None else expires_at
         self._check_end(expires_at)
@@ -78,7 +78,7 @@ class Reservations(Store):
         if expires_at > self._now() + LONGEST:
             raise Invalid(
                 f"a reservation ends within {LONGEST.days} days, not at {to_text(expires_at)}",
-                hint="Reserve for as long as the calls take, and extend it while they last: decklog reservations extend ID UNTIL",
+                hint="Reserve for a shorter time, and extend it during the calls: decklog reservations extend ID UNTIL",
                 field="expires_at",
             )
 
@@ -92,7 +92,7 @@ class Reservations(Store):
         budgets = meter.budgets(budget_place(given))
         now = self._now()
         if expires_at <= now:
-            raise Invalid(f"a reservation can't expire at {expires_at}, which is over", field="expires_at")
+            raise Invalid(f"a reservation can't expire at {expires_at}, which is past", field="expires_at")
         usages = [meter.usage(budget, now) for budget in budgets]
         for usage in usages:
             amount = given["microdollars" if usage.budget.unit is BudgetUnit.MICRODOLLARS else "tokens"]
@@ -113,14 +113,14 @@ class Reservations(Store):
 
     @writes
     def extend(self, reservation_id: str, expires_at: datetime) -> Reservation:
-        """Hold an open reservation until a later time; one that has expired is gone and must be made anew."""
+        """Extend an open reservation to a later time; an expired one can't be extended."""
         self._check_end(expires_at)
         meter = BudgetMeter(self._db, self._clock)
         reservation = self._lock_reservation(meter, reservation_id)
         budgets = meter.budgets(budget_place(reservation.values()))
         if not meter.is_in_force(reservation, [meter.usage(budget, reservation.reserved_at) for budget in budgets]):
             raise Conflict(
-                f"reservation {reservation_id} is {reservation.state} and held until {reservation.expires_at}, which is over",
+                f"reservation {reservation_id} is {reservation.state} and expired at {reservation.expires_at}",
                 hint="Reserve again: decklog reservations reserve",
                 table="reservations",
                 id=reservation_id,
@@ -132,12 +132,12 @@ class Reservations(Store):
 
     @writes
     def settle(self, reservation_id: str) -> Reservation:
-        """End a reservation whose calls are made: their charges stay, and what they did not use is free again."""
+        """Finalize a reservation after its calls: charges stay, and the unused rest is released."""
         return self._end(reservation_id, ReservationState.SETTLED)
 
     @writes
     def release(self, reservation_id: str) -> Reservation:
-        """Release a reservation whose calls will not be made; charges already made under it stay."""
+        """Release a reservation without further calls; its charges stay."""
         return self._end(reservation_id, ReservationState.RELEASED)
 
     def _end(self, reservation_id: str, state: ReservationState) -> Reservation:
@@ -171,7 +171,7 @@ class Reservations(Store):
         limit: int = 20,
         after: str | None = None,
     ) -> Page[Reservation]:
-        """List reservations, newest first; an open one whose time is over holds nothing any more."""
+        """List reservations, newest first. An open but expired one reserves nothing."""
         where = Where(Reservation, state=state, run_id=run_id, group_id=group_id)
         where.equal(task_id=task_id, agent=agent, holder=holder)
         return self._page(Reservation, where, order=("reserved_at", "id"), limit=limit, after=after, descending=not oldest_first)

@@ -12,8 +12,8 @@ from decklog.records.fork_rules import Fork
 from decklog.records.operations import reads, reads_in_steps, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_integer, check_not_blank
-from decklog.stores.of_run import given_parameters, parse_cleared
+from decklog.stores.checks import check_filled, check_integer
+from decklog.stores.of_run import given_fields, parse_cleared
 from decklog.stores.results.runs import RecordDifference, RunActivity, RunLanes
 from decklog.stores.runs import timeline
 from decklog.stores.runs.history import MOST_STEPS, RunHistory, StreamPosition, TimelineOutdated
@@ -71,7 +71,7 @@ class Runs(Store):
 
         `parent_run_id` is the run that it is a part of.
         """
-        check_not_blank("goal", goal)
+        check_filled("goal", goal)
         if status in ENDED:
             raise Invalid(f"a run can't start as {status}; start it and then finish it", field="status")
         if run_id is not None:
@@ -141,8 +141,8 @@ class Runs(Store):
         if status is not None and parse_enum(RunStatus, status, "status") in ENDED:
             raise Invalid(f"update can't set {status}; use finish, which also checks and stamps the end", field="status")
         if goal is not None:
-            check_not_blank("goal", goal)
-        changes = given_parameters(locals(), "run_id", "clear")
+            check_filled("goal", goal)
+        changes = given_fields(locals(), "run_id", "clear")
         changes |= parse_cleared(clear, _CLEARABLE, changes)
         if status is not None:
             changes["ended_at"] = None
@@ -188,7 +188,7 @@ class Runs(Store):
             )
         if status == RunStatus.COMPLETED and not force:
             self._check_criteria(run_id)
-        changes = given_parameters({"status": status, "ended_at": ended_at or self._now(), "summary": summary})
+        changes = given_fields({"status": status, "ended_at": ended_at or self._now(), "summary": summary})
         note = ", ".join(part for part in (str(status), summary, f"forced: {reason}" if force else None) if part)
         ended = self._set(run_id, changes, note=note)
         return ended.warned(unfinished(self._db, ended))
@@ -227,10 +227,10 @@ class Runs(Store):
     ) -> Agent:
         """Record an agent's session and counts; what is not given stays as it was."""
         self._fetch(Run, run_id)
-        check_not_blank("role", role)
+        check_filled("role", role)
         given = {"session": session, "turns": turns, "rotations": rotations}
         given |= {"last_prompt_path": last_prompt_path, "last_response_path": last_response_path}
-        fields = {"turns": 0, "rotations": 0, **given_parameters(given)}
+        fields = {"turns": 0, "rotations": 0, **given_fields(given)}
         keep = [name for name, value in given.items() if value is None]
         return self._upsert(Agent, {"run_id": run_id, "role": role, **fields, "updated_at": self._now()}, keep=keep)
 
@@ -391,7 +391,7 @@ class Runs(Store):
             raise taken from None
         for record_class, image in records:
             self._put(record_class, image, note=note)
-        given = given_parameters({"goal": goal, "branch": branch, "worktree": worktree})
+        given = given_fields({"goal": goal, "branch": branch, "worktree": worktree})
         return self._set(new_id, {**given, "parent_run_id": run_id, "parent_seq": until - start}, note)
 
 

@@ -43,17 +43,17 @@ def build_lease_check(task_id: str, fence: int) -> Callable[[Database], None]:
             raise NotFound(f"there is no task {task_id}", table=Task.table, id=task_id)
         task = Task.from_row(names, rows[0])
         if task.state != TaskState.RUNNING or task.fence != fence:
-            raise lease_lost_error(task, fence)
+            raise lease_lost(task, fence)
 
     return check
 
 
-def attempt_end_changes(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
+def end_changes(outcome: AttemptOutcome, state: TaskState, **fields: Any) -> dict[str, Any]:
     """Return the changes that end an attempt."""
     return {"state": state, "outcome": outcome, "worker": None, "leased_until": None, **fields}
 
 
-def lease_lost_error(task: Task, fence: int) -> LeaseLost:
+def lease_lost(task: Task, fence: int) -> LeaseLost:
     holder = f"; {task.worker} has it with fence {task.fence}" if task.worker else ""
     return LeaseLost(
         f"task {task.id} is no longer yours: it is {task.state}{holder}",

@@ -286,7 +286,7 @@ select id, tags, run_id, coalesce(assigned_to, ''), -priority, created_at
 
 
 def audit_tags(db: Database) -> Iterator[dict[str, Any]]:
-    """Yield a problem for each task assignee indexed tags differ from its tags."""
+    """Yield a problem for each task whose indexed tags differ from its tags."""
     kept: dict[Any, list[tuple[Any, ...]]] = {}
     for task_id, *row in db.each_as_is(_STORED_TAGS, {}):
         kept.setdefault(task_id, []).append(tuple(row))

@@ -12,12 +12,12 @@ from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.checks import check_boolean, check_not_blank, check_object, check_text, check_time
+from decklog.stores.checks import check_boolean, check_filled, check_object, check_text, check_time
 from decklog.stores.of_run import (
     RunBound,
-    check_not_ended,
+    check_not_over,
     check_run,
-    given_parameters,
+    given_fields,
     lock_run,
     next_number,
     parse_cleared,
@@ -91,7 +91,7 @@ def same_commit(one: str, other: str) -> bool:
 
 def check_commit(name: str, value: object) -> str:
     """Check a commit id."""
-    commit = check_not_blank(name, value)
+    commit = check_filled(name, value)
     if len(commit) > 200 or any(character.isspace() for character in commit):
         raise Invalid(f"{name} is one word, a commit's hash; got {value!r}", field=name)
     return commit
@@ -100,7 +100,7 @@ def check_commit(name: str, value: object) -> str:
 def check_files(name: str, value: object, *, may_be_gone: bool = False) -> dict[str, str | None]:
     """Check digests by path. Null means a deleted file, if that is allowed."""
     digests = check_object(name, value)
-    return {check_not_blank(f"a path in {name}", path): _parse_digest(name, path, digests[path], may_be_gone) for path in digests}
+    return {check_filled(f"a path in {name}", path): _parse_digest(name, path, digests[path], may_be_gone) for path in digests}
 
 
 def _parse_digest(name: str, path: str, digest: object, may_be_gone: bool) -> str | None:
@@ -124,7 +124,7 @@ def parse_criteria(given: object) -> list[dict[str, Any]]:
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "criterion": check_not_blank,
+    "criterion": check_filled,
     "status": lambda name, value: parse_enum(CriterionStatus, value, name),
     "actual": check_text,
     "evidence": check_text,
@@ -141,7 +141,7 @@ def check_criterion_fields(given: dict[str, Any]) -> dict[str, Any]:
     return {name: _CHECKS[name](name, value) for name, value in given.items()}
 
 
-_NO_CHANGE_AFTER_END = "its criteria can't change any more"
+_OVER = "its criteria can't change any more"
 _FRESH = {"is_stale": False, "stale_reason": None}
 _UNBOUND = {"evidence_commit": None, "evidence_files": None, **_FRESH}
 
@@ -171,7 +171,7 @@ class Criteria(RunBound):
     def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
         present = self._seek_by_text(run_id, fields["criterion"])
         if present is None:
-            check_not_ended(self._db, run_id, _NO_CHANGE_AFTER_END)
+            check_not_over(self._db, run_id, _OVER)
             now = self._now()
             number = next_number(self._db, Criterion, run_id)
             fields = {"created_at": now, **fields}
@@ -202,7 +202,7 @@ class Criteria(RunBound):
         A status other than met removes the commit and files of its evidence. A criterion of an ended run can't be made open or
         required again.
         """
-        fields = check_criterion_fields(given_parameters(locals(), "run_id", "criterion", "clear"))
+        fields = check_criterion_fields(given_fields(locals(), "run_id", "criterion", "clear"))
         fields |= parse_cleared(clear, ("actual", "evidence"), fields)
         if not fields:
             raise Invalid("no changes given", field="criterion")
@@ -212,7 +212,7 @@ class Criteria(RunBound):
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
         if self._differing_fields(present, fields).keys() & {"status", "required"}:
-            check_not_ended(self._db, run_id, _NO_CHANGE_AFTER_END)
+            check_not_over(self._db, run_id, _OVER)
         return self.set_fields(present, fields)
 
     @writes
@@ -231,7 +231,7 @@ class Criteria(RunBound):
         A given commit or files replace the earlier ones and make the criterion fresh; other values stay. A stale criterion needs
         them.
         """
-        fields = check_criterion_fields(given_parameters({"evidence": evidence, "actual": actual}))
+        fields = check_criterion_fields(given_fields({"evidence": evidence, "actual": actual}))
         bound = _parse_evidence(evidence_commit, evidence_files)
         present = self._lock_and_get(run_id, criterion)
         if present.is_stale and not bound:

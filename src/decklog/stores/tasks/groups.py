@@ -14,8 +14,8 @@ from decklog.db.where import Where, parse_enum
 from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
-from decklog.stores.checks import check_boolean, check_group_id, check_integer, check_not_blank, check_text, check_texts
-from decklog.stores.of_run import RunBound, given_parameters, lock_run, next_number, parse_cleared, part_not_found
+from decklog.stores.checks import check_boolean, check_filled, check_group_id, check_integer, check_text, check_texts
+from decklog.stores.of_run import RunBound, given_fields, lock_run, next_number, parse_cleared, part_not_found
 
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
 SPECIALIZATIONS = "bazinga/templates/specializations/"
@@ -207,12 +207,12 @@ CLEARABLE = (
     *("context_references", "specializations", "speckit_task_ids"),
 )
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "name": check_not_blank,
+    "name": check_filled,
     "status": _check_choice(GroupStatus),
-    "assigned_to": check_not_blank,
+    "assigned_to": check_filled,
     "revision_count": check_integer,
     "last_review_status": _check_choice(ReviewStatus),
-    "feature_branch": check_not_blank,
+    "feature_branch": check_filled,
     "merge_status": _check_choice(MergeStatus),
     "complexity": partial(check_integer, low=1, high=10),
     "initial_tier": _check_choice(GroupTier),
@@ -251,7 +251,7 @@ class Groups(RunBound):
         **fields: Unpack[GroupFields],
     ) -> Group:
         """Create a group of a run, or change the given fields of an existing one."""
-        given = check_group_fields(given_parameters({**fields, "merge_status": merge_status}))
+        given = check_group_fields(given_fields({**fields, "merge_status": merge_status}))
         check_task_group_id(group_id)
         lock_run(self._db, run_id)
         group = self._seek(Group, (run_id, group_id))
@@ -282,7 +282,7 @@ class Groups(RunBound):
 
         A lower review iteration is ignored, because it only grows.
         """
-        given = check_group_fields(given_parameters(dict(fields)))
+        given = check_group_fields(given_fields(dict(fields)))
         given |= parse_cleared(clear, CLEARABLE, given)
         if not given:
             raise Invalid("no changes given", field="group_id")

@@ -21,8 +21,8 @@ from decklog.records.operations import (
 )
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, check_time
-from decklog.stores.of_run import check_run, given_parameters
-from decklog.stores.tasks.claim import Claim, attempt_end_changes, lease_lost_error
+from decklog.stores.of_run import check_run, given_fields
+from decklog.stores.tasks.claim import Claim, end_changes, lease_lost
 from decklog.stores.tasks.claimable import (
     EXPIRE_LEASES,
     HOLDER_AND_LINKS,
@@ -117,7 +117,7 @@ class Leases(Store):
         check_span(lease_seconds, "lease_seconds")
         if wait_seconds > 0:
             check_may_wait(self._db)
-        wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
+        wanted: dict[str, str] = given_fields({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
             from decklog.stores.tasks.why import check_run_of_task, refuse_claim
 
@@ -161,7 +161,7 @@ class Leases(Store):
         self, run_id: str | None, worker: str, wanted: dict[str, str], patience: Patience
     ) -> Generator[WaitStep, Any, bool]:
         """Wait until there may be a task to claim. The check takes no lock; only a claim locks the run."""
-        filters = given_parameters({**wanted, "run_id": run_id, "worker": worker})
+        filters = given_fields({**wanted, "run_id": run_id, "worker": worker})
         found = Outlook(is_ready=False, is_shared=True, seconds=0.0)
         while not found.is_ready and not patience.over():
             # With assigned tasks one waiter can't check for the others, so each checks separately.
@@ -255,7 +255,7 @@ class Leases(Store):
         Filters and reservations for the next task work as in `claim`. If a budget refuses, the first task is not finished either.
         """
         check_span(lease_seconds, "lease_seconds")
-        wanted: dict[str, str] = given_parameters({"group_id": group_id, "role": role, "tag": tag})
+        wanted: dict[str, str] = given_fields({"group_id": group_id, "role": role, "tag": tag})
         amounts = {"microdollars": reserve_microdollars, "tokens": reserve_tokens}
         taken = self._queue_claim(task_id, wanted, lease_seconds)
         done, worker = self._finish(task_id, fence, summary, result)
@@ -301,7 +301,7 @@ class Leases(Store):
         state_name: str | None = None,
     ) -> Task:
         """Extend a lease from now; optionally record the stage of the work."""
-        given = given_parameters({"stage": stage, "state_name": state_name})
+        given = given_fields({"stage": stage, "state_name": state_name})
         return self._extend_lease(task_id, fence, lease_seconds, given)
 
     @writes
@@ -353,7 +353,7 @@ class Leases(Store):
         bound, _ = self._db.values.bind({"id": task_id})
         self._lock_stream(Task, bound)
         links = self._db.queue_rows(HOLDER_AND_LINKS, bound)
-        changes = attempt_end_changes(
+        changes = end_changes(
             AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0
         )
         task = self._update_held(task_id, fence, changes, note=summary or "done")
@@ -428,7 +428,7 @@ class Leases(Store):
         if retry_after_seconds > 0:
             retry_at = self._now() + timedelta(seconds=retry_after_seconds)
             later["not_before"] = retry_at if task.not_before is None else max(retry_at, task.not_before)
-        changes = attempt_end_changes(
+        changes = end_changes(
             AttemptOutcome.FAILED,
             TaskState.BLOCKED if used_up else TaskState.PENDING,
             summary=summary,
@@ -446,7 +446,7 @@ class Leases(Store):
         """Block a task until something outside changes; `resume` makes it ready again."""
         task = self._load_held(task_id, fence)
         repeats = task.blocker_repeats + 1 if blocker == task.blocker else 1
-        changes = attempt_end_changes(
+        changes = end_changes(
             AttemptOutcome.BLOCKED,
             TaskState.BLOCKED,
             summary=summary,
@@ -460,21 +460,21 @@ class Leases(Store):
     def release(self, task_id: str, *, fence: int, reason: str | None = None, not_before: datetime | None = None) -> Task:
         """Release a task: it is ready again, or will be at `not_before`, and no attempt is used."""
         later = {} if not_before is None else {"not_before": check_time("not_before", not_before)}
-        changes = attempt_end_changes(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
+        changes = end_changes(AttemptOutcome.RELEASED, TaskState.PENDING, reason=reason, **later)
         return self._update_held(task_id, fence, changes, note=f"released: {reason or ''}")
 
     @writes
     def park(self, task_id: str, *, fence: int, reason: str) -> Task:
         """Set a task aside while it waits for something outside, such as CI or an answer; `resume` makes it ready again."""
         return self._update_held(
-            task_id, fence, attempt_end_changes(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
+            task_id, fence, end_changes(AttemptOutcome.PARKED, TaskState.WAITING, reason=reason), note=f"waits: {reason}"
         )
 
     def _load_held(self, task_id: str, fence: int) -> Task:
         """Load a task for update. Raise LeaseLost if this worker no longer has it."""
         found = self._fetch_for_update(Task, task_id)
         if found.state != TaskState.RUNNING or found.fence != fence:
-            raise lease_lost_error(found, fence)
+            raise lease_lost(found, fence)
         return found
 
     def _update_held(self, task_id: str, fence: int, changes: dict[str, Any], note: str | None = None) -> Task:
@@ -483,7 +483,7 @@ class Leases(Store):
         task = self._try_update(Task, task_id, changes, condition=is_held, note=note, fence=fence)
         if task is None:
             present = self._seek(Task, task_id)
-            raise self._refusal(Task, task_id) if present is None else lease_lost_error(present, fence)
+            raise self._refusal(Task, task_id) if present is None else lease_lost(present, fence)
         for claim in list_claims():
             claim.follow(task, fence)
         if task.state != TaskState.RUNNING:

@@ -9,7 +9,7 @@ from decklog.journal.attribution import acting
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page
 from decklog.records.values import to_json
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 from decklog.stores.results.tasks import LinkedTask, TaskExplanation, TaskLinks, TaskProgress
 from decklog.stores.tasks.leases import Leases
 from decklog.stores.tasks.task import Dependency, LinkKind, LinkKindLike, Task, TaskComment, TaskState
@@ -242,12 +242,12 @@ class Links(Leases):
             raise Invalid("a comment needs an author", hint="Pass author, or set an agent with log.acting().", field="author")
         return self._add(
             TaskComment,
-            note=f"{check_not_blank('author', name)}: {body}",
+            note=f"{check_filled('author', name)}: {body}",
             id=self._ids.new("comment"),
             run_id=task.run_id,
             task_id=task_id,
             author=name,
-            body=check_not_blank("body", body),
+            body=check_filled("body", body),
             created_at=self._now(),
         )
 

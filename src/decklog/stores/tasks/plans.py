@@ -12,8 +12,8 @@ from decklog.db.where import parse_enum
 from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
-from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text, check_time
-from decklog.stores.of_run import RunBound, given_parameters, lock_run, parse_cleared, part_not_found
+from decklog.stores.checks import check_filled, check_integer, check_object, check_text, check_time
+from decklog.stores.of_run import RunBound, given_fields, lock_run, parse_cleared, part_not_found
 
 
 class PhaseStatus(StrEnum):
@@ -107,7 +107,7 @@ def _parse_phase(item: object, place: int) -> dict[str, Any]:
     check_integer("a phase's number", number)
     phase: dict[str, Any] = {
         "number": number,
-        "name": check_not_blank("a phase's name", _pop_or_default(left, "name", f"Phase {number}")),
+        "name": check_filled("a phase's name", _pop_or_default(left, "name", f"Phase {number}")),
     }
     if (status := left.pop("status", None)) is not None:
         phase["status"] = parse_enum(PhaseStatus, str(status), "status")
@@ -186,7 +186,7 @@ class Plans(RunBound):
         wanted = parse_phases(phases)
         if total_phases is None:
             total_phases = len(wanted)
-        fields = _check_fields(given_parameters(locals(), "run_id", "phases", "created_at", "wanted"))
+        fields = _check_fields(given_fields(locals(), "run_id", "phases", "created_at", "wanted"))
         lock_run(self._db, run_id)
         plan = self._seek(Plan, run_id)
         if plan is None:
@@ -226,7 +226,7 @@ class Plans(RunBound):
         clear: list[str] | None = None,
     ) -> Plan:
         """Change the given fields of a plan and keep the rest; `clear` names fields to empty."""
-        fields = _check_fields(given_parameters(locals(), "run_id", "clear"))
+        fields = _check_fields(given_fields(locals(), "run_id", "clear"))
         fields |= parse_cleared(clear, ("current_phase", "metadata"), fields)
         if not fields:
             raise Invalid("no changes given", field="run_id")
@@ -288,7 +288,7 @@ class Plans(RunBound):
 
 
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "original_prompt": check_not_blank,
+    "original_prompt": check_filled,
     "plan_text": check_text,
     "current_phase": check_integer,
     "total_phases": check_integer,

@@ -17,9 +17,9 @@ from decklog.records.fork_rules import ForkRule, Refer, Reset
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_integer, check_not_blank, check_object, normalize_name
+from decklog.stores.checks import check_filled, check_integer, check_object, normalize_name
 from decklog.stores.fields import check_fields
-from decklog.stores.of_run import check_run, given_parameters, lock_run
+from decklog.stores.of_run import check_run, given_fields, lock_run
 from decklog.stores.tasks.claimable import RUN_IS_ACTIVE
 from decklog.stores.tasks.recurrence import load_zone, parse_recurrence
 from decklog.stores.tasks.task import EDITABLE, Task
@@ -118,7 +118,7 @@ class Schedules(Store):
         differs.
         """
         fields = _parse_subject(title, task, template, values) | {
-            "rule": " ".join(check_not_blank("when", when).split()),
+            "rule": " ".join(check_filled("when", when).split()),
             "zone": zone,
             "catch_up": parse_enum(CatchUp, catch_up, "catch_up"),
             "catch_up_limit": check_integer("catch_up_limit", catch_up_limit, low=1, high=100),
@@ -169,7 +169,7 @@ class Schedules(Store):
         """Show the next times of a rule, in its time zone."""
         found, at = [], self._now()
         for _ in range(check_integer("count", count, low=1, high=100)):
-            following = parse_recurrence(check_not_blank("when", when), zone).after(at)
+            following = parse_recurrence(check_filled("when", when), zone).after(at)
             if following is None:
                 break
             at = following
@@ -194,19 +194,19 @@ class Schedules(Store):
     ) -> Schedule:
         """Change the given fields of a schedule and keep the rest; another rule or zone sets its next time."""
         schedule = self._fetch_for_update(Schedule, schedule_id)
-        changes = given_parameters(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
+        changes = given_fields(locals(), "schedule_id", "reason", "schedule", "when", "title", "task", "template", "values")
         if any(part is not None for part in (title, task, template, values)):
             changes |= _parse_subject(title, task, template, values)
             self._check_template(changes)
         if when is not None:
-            changes["rule"] = " ".join(check_not_blank("when", when).split())
+            changes["rule"] = " ".join(check_filled("when", when).split())
         differing = self._differing_fields(schedule, changes)
         if not differing:
             return schedule.mark_already()
         if not schedule.is_paused and differing.keys() & {"rule", "zone"}:
             rule, zone = differing.get("rule", schedule.rule), differing.get("zone", schedule.zone)
             differing["next_at"] = _next_time(rule, zone, self._now())
-        return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
+        return self._set(schedule_id, differing, f"edited {', '.join(changes)}: {check_filled('reason', reason)}")
 
     @writes
     def pause(self, schedule_id: str, *, reason: str) -> Schedule:
@@ -214,7 +214,7 @@ class Schedules(Store):
         schedule = self._fetch_for_update(Schedule, schedule_id)
         if schedule.is_paused:
             return schedule.mark_already()
-        return self._set(schedule_id, {"next_at": None, "reason": check_not_blank("reason", reason)}, f"paused: {reason}")
+        return self._set(schedule_id, {"next_at": None, "reason": check_filled("reason", reason)}, f"paused: {reason}")
 
     @writes
     def resume(self, schedule_id: str) -> Schedule:
@@ -229,7 +229,7 @@ class Schedules(Store):
     def remove(self, schedule_id: str, *, reason: str) -> Schedule:
         """Remove a schedule; its tasks stay."""
         self._fetch_for_update(Schedule, schedule_id)
-        return self._remove_one(Schedule, schedule_id, note=f"removed: {check_not_blank('reason', reason)}")
+        return self._remove_one(Schedule, schedule_id, note=f"removed: {check_filled('reason', reason)}")
 
     def is_any_due(self) -> bool:
         """Return whether any active run has a due schedule."""
@@ -305,7 +305,7 @@ class Schedules(Store):
 
 
 def _next_time(rule: str, zone: str, now: datetime) -> datetime | None:
-    return parse_recurrence(rule, check_not_blank("zone", zone)).after(now)
+    return parse_recurrence(rule, check_filled("zone", zone)).after(now)
 
 
 def _due_times(schedule: Schedule, now: datetime) -> list[datetime]:
@@ -327,11 +327,11 @@ def _parse_subject(
     if template is not None:
         return {
             "task": None,
-            "template": check_not_blank("template", template),
+            "template": check_filled("template", template),
             "template_values": check_object("values", values or {}),
         }
     whole_task = {**(check_object("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
-    check_not_blank("title", whole_task.get("title"))
+    check_filled("title", whole_task.get("title"))
     check_fields(Task, whole_task)
     if unknown := sorted(whole_task.keys() - _TASK_FIELDS) or (["values"] if values else []):
         raise Invalid(f"the task of a schedule has no {', '.join(unknown)}", field="task")

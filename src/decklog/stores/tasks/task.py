@@ -15,7 +15,7 @@ from decklog.core.errors import Conflict, Invalid
 from decklog.records.fork_rules import Computed, ForkRule, Refer, Replace, Reset
 from decklog.records.record import Record, default_of
 from decklog.records.values import from_json
-from decklog.stores.checks import check_integer, check_not_blank, check_object, check_text, check_texts, check_time
+from decklog.stores.checks import check_filled, check_integer, check_object, check_text, check_texts, check_time
 
 if TYPE_CHECKING:
     from decklog.stores.tasks.new_task import NewTask
@@ -319,10 +319,10 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "inputs": lambda name, value: {} if value is None else check_object(name, value),
     # Arguments that are not fields.
     "depends_on": _check_list,
-    **dict.fromkeys(("task_id", "parent_id"), _allow_none(check_not_blank)),
+    **dict.fromkeys(("task_id", "parent_id"), _allow_none(check_filled)),
 }
 _CHECKS_BY_TYPE: dict[Any, Callable[[str, Any], Any]] = {
-    str | None: _allow_none(check_not_blank),
+    str | None: _allow_none(check_filled),
     int | None: _allow_none(check_integer),
     datetime | None: _allow_none(check_time),
     list[str]: _check_list,
@@ -335,7 +335,7 @@ def check_task_list(tasks: object) -> list[dict[str, Any]]:
         raise Invalid(f"tasks must be a list of objects with titles; got {type(tasks).__name__}", field="tasks")
     for number, task in enumerate(tasks, 1):
         check_object(f"task {number}", task)
-        check_not_blank(f"the title of task {number}", task.get("title"))
+        check_filled(f"the title of task {number}", task.get("title"))
         check_texts(f"depends_on of task {number}", task.get("depends_on") or [])
         if "run_id" in task:
             raise Invalid(f"task {number} has a run_id; all tasks belong to the run of the call", field="run_id")
@@ -374,7 +374,7 @@ def all_runs_condition(state: str | None) -> str:
     return f"state = '{TaskState(state).value}'"
 
 
-def not_editable_error(task: Task, relied_on: list[str]) -> Conflict:
+def not_editable(task: Task, relied_on: list[str]) -> Conflict:
     """Return the error for a task that can't be edited."""
     if task.state != TaskState.RUNNING:
         return Conflict(f"task {task.id} is {task.state} and can't be changed", task_id=task.id, state=task.state.value)

@@ -9,8 +9,8 @@ from decklog.db.where import Where, page_size
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
-from decklog.stores.checks import check_not_blank
-from decklog.stores.of_run import check_not_ended, check_run, parse_cleared
+from decklog.stores.checks import check_filled
+from decklog.stores.of_run import check_not_over, check_run, parse_cleared
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
 from decklog.stores.tasks.claimable import HAS_TAG, READY_TAGS, RUN_IS_ACTIVE, audit_tags, derive_tags, format_tag
 from decklog.stores.tasks.links import Links
@@ -33,7 +33,7 @@ from decklog.stores.tasks.task import (
     check_task_fields,
     check_task_list,
     default_values,
-    not_editable_error,
+    not_editable,
     sort_by_dependencies,
     with_defaults,
 )
@@ -113,7 +113,7 @@ class Tasks(Links):
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
             return task
-        check_not_ended(self._db, run_id, "tasks can't be added to it")
+        check_not_over(self._db, run_id, "tasks can't be added to it")
         for other in needed:
             self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         if parent is not None:
@@ -167,7 +167,7 @@ class Tasks(Links):
         for task, given in zip(added, whole, strict=True):
             if given.get("parent_id") is None:
                 continue
-            parent = check_not_blank("parent_id", given["parent_id"])
+            parent = check_filled("parent_id", given["parent_id"])
             if task.already:
                 self._check_same(task, {}, {parent: LinkKind.PARENT})
             else:
@@ -194,7 +194,7 @@ class Tasks(Links):
         changes = given | default_values(parse_cleared(clear, CLEARABLE, given))
         if not changes:
             raise Invalid("no changes given", field="task_id")
-        return self._set(task_id, changes, f"edited {', '.join(changes)}: {check_not_blank('reason', reason)}")
+        return self._set(task_id, changes, f"edited {', '.join(changes)}: {check_filled('reason', reason)}")
 
     @writes
     def assign(self, task_id: str, worker: str | None = None, *, reason: str | None = None) -> Task:
@@ -202,7 +202,7 @@ class Tasks(Links):
 
         A worker that has the task keeps it.
         """
-        to = None if worker is None else check_not_blank("worker", worker)
+        to = None if worker is None else check_filled("worker", worker)
         note = f"assigned to {to}" if to is not None else "assigned to nobody"
         return self._set(task_id, {"assigned_to": to}, f"{note}: {reason}" if reason else note)
 
@@ -217,7 +217,7 @@ class Tasks(Links):
         allowed_states = f"(state = 'pending' or state = 'waiting' or state = 'blocked' or state = 'paused'{also})"
         changed = self._try_update(Task, task_id, differing, condition=allowed_states, note=note)
         if changed is None:
-            raise not_editable_error(task, relied_on)
+            raise not_editable(task, relied_on)
         return changed
 
     @reads

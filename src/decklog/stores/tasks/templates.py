@@ -11,7 +11,7 @@ from decklog.db.where import Where, suggest_id
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_not_blank, check_object, check_text, normalize_name
+from decklog.stores.checks import check_filled, check_object, check_text, normalize_name
 from decklog.stores.of_run import lock_run
 from decklog.stores.tasks.task import EDITABLE, Task, check_task_list, sort_by_dependencies
 
@@ -111,7 +111,7 @@ class Templates(Store):
         lock_run(self._db, run_id)
         if key is not None:
             # As stored, because the tasks are found by this prefix.
-            key, _ = self._db.values.bind_text("key", check_not_blank("key", key))
+            key, _ = self._db.values.bind_text("key", check_filled("key", key))
             if added := self._list_by_key(run_id, key):
                 return [task.mark_already() for task in added]
         template = self.get(name, version=version)
@@ -158,7 +158,7 @@ class Templates(Store):
 def check_template_tasks(tasks: list[dict[str, object]]) -> list[dict[str, object]]:
     """Check the tasks of a template and name each. References must be within the template."""
     named = [{"name": str(place), **task} for place, task in enumerate(check_task_list(tasks), 1)]
-    names = [check_not_blank("a task's name", task["name"]) for task in named]
+    names = [check_filled("a task's name", task["name"]) for task in named]
     if len(set(names)) < len(names) or not names:
         raise Invalid("a template needs at least one task, and each task a different name", field="tasks")
     for task in named:

@@ -139,10 +139,7 @@ _MESSAGES = {
         "Wait for it: claim with --wait-seconds.",
     ),
     "no_match": ("tasks are ready, but none with {asked}", "See them: decklog tasks ready {run_id}"),
-    "later": (
-        "{count} may start later, the first at {at:%Y-%m-%d %H:%M:%S} UTC",
-        "Wait for it: claim with --wait-seconds.",
-    ),
+    "later": ("{count} may start later, the first at {at:%Y-%m-%d %H:%M:%S} UTC", "Wait for it: claim with --wait-seconds."),
     "all_taken": (
         "{tasks} being worked on, and no other task is ready; the first lease ends in {seconds} s",
         "Wait for one: claim with --wait-seconds.",

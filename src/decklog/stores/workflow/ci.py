@@ -11,7 +11,7 @@ from decklog.db.where import Where, parse_enum
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.checks import check_filled, check_integer
 from decklog.stores.results.workflow import ExpectedDuration
 
 
@@ -159,8 +159,8 @@ class Ci(Store):
 
 
 def _key(workflow_name: str, branch: str, ci_run_id: int) -> dict[str, Any]:
-    check_not_blank("workflow_name", workflow_name)
-    check_not_blank("branch", branch)
+    check_filled("workflow_name", workflow_name)
+    check_filled("branch", branch)
     check_integer("ci_run_id", ci_run_id)
     return {"workflow_name": workflow_name, "branch": branch, "ci_run_id": ci_run_id}
 

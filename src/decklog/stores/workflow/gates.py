@@ -9,7 +9,7 @@ from decklog.db.where import Where
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_not_blank, check_span, check_time
+from decklog.stores.checks import check_filled, check_span, check_time
 
 # The waiting time doubles with each failed try in a row, up to this number of times.
 MOST_DOUBLINGS = 5
@@ -73,7 +73,7 @@ class Gates(Store):
         stated = None if until is None else check_time("until", until)
         # Lock the stream, which may not exist yet, so that two concurrent calls do not both add a new gate.
         self._db.lock_stream(Gate.home or "")
-        known = self._seek_by(Gate, for_update=True, name=check_not_blank("name", name))
+        known = self._seek_by(Gate, for_update=True, name=check_filled("name", name))
         if known is None:
             self._add(Gate, note="made", name=name, state=GateState.OPEN, updated_at=now)
             known = self._seek_by(Gate, for_update=True, name=name)
@@ -82,7 +82,7 @@ class Gates(Store):
             return known.mark_already()
         was_closed = known.state is GateState.CLOSED
         changes = {
-            "reason": check_not_blank("reason", reason),
+            "reason": check_filled("reason", reason),
             "closings": known.closings + 1,
             "closed_at": known.closed_at if was_closed else now,
             "opens_at": _opening(now, stated, retry_seconds, known.closings),

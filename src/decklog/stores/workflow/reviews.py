@@ -13,7 +13,7 @@ from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.records.values import to_json
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 
 
 class Grants(Protocol):
@@ -137,7 +137,7 @@ class Reviews(Store):
         """
         bound = {"base": base, "head": head, "tree": tree, "patch": patch, "settings": settings}
         for name, value in bound.items():
-            check_not_blank(name, value)
+            check_filled(name, value)
         chosen = parse_enum(ReviewVerdict, verdict, "verdict")
         whose = {"run_id": run_id, "task_id": task_id, "feedback_id": feedback_id}
         details = {"reasons": reasons or [], "passes": passes or [], "findings": findings or [], "confidence": confidence}

@@ -10,7 +10,7 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, within_lease
 from decklog.records.record import Page, Record
 from decklog.stores.base import Store
-from decklog.stores.checks import check_not_blank
+from decklog.stores.checks import check_filled
 
 
 class CheckOutcome(StrEnum):
@@ -81,7 +81,7 @@ class Verdicts(Store):
         """
         bound = {"name": name, "tree": tree, "definition": definition, "environment": environment}
         for field_name, value in bound.items():
-            check_not_blank(field_name, value)
+            check_filled(field_name, value)
         chosen = parse_enum(CheckOutcome, outcome, "outcome")
         whose = {"run_id": run_id, "task_id": task_id, "artifact_id": artifact_id}
         details = {"outcome": chosen, "exit_code": exit_code, "findings": findings or [], "duration_ms": duration_ms}

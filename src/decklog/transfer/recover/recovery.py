@@ -256,7 +256,7 @@ def _fill_streams(log: Decklog, findings: RecoveredRows, report: Recovered, prog
     if not streams:
         raise NotFound(f"nothing of a log can be read in {report.file}", hint="Look for a backup: decklog restore FILE")
     for digest, content in findings.blobs():
-        Replication.of(log).take_blobs([(digest, content)])
+        Replication.of(log).import_blobs([(digest, content)])
         report.blobs += 1
 
     def stand_in(run: str) -> None:

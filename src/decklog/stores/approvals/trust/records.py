@@ -120,7 +120,7 @@ _TAKES = {
 }
 
 
-def handle_of(text: str) -> str:
+def normalize_handle(text: str) -> str:
     """Check a handle: ASCII letters, digits and . _ @ + -, without a leading @."""
     handle = text.strip().removeprefix("@")
     if not _HANDLE.fullmatch(handle):
@@ -134,7 +134,7 @@ def is_same_handle(one: str, other: str) -> bool:
     return one.isascii() and one.lower() == other.lower()
 
 
-def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any]) -> dict[str, Any]:
+def parse_terms(change: SignedChange, contract: TrustContract, given: dict[str, Any]) -> dict[str, Any]:
     """Check the arguments of a change and return its terms. Raise an error for what no signature can permit."""
     known = {name: value for name, value in given.items() if value is not None}
     unknown = [name for name in known if name not in _TAKES[change]]
@@ -153,7 +153,7 @@ def terms_of(change: SignedChange, contract: TrustContract, given: dict[str, Any
         case SignedChange.DEV_MODE:
             return {"is_dev_mode": bool(known["is_on"])}
         case SignedChange.REVIEWERS:
-            return {"reviewers": sorted({handle_of(handle) for handle in known["reviewers"]})}
+            return {"reviewers": sorted({normalize_handle(handle) for handle in known["reviewers"]})}
 
 
 def _next_tier(present: int, wanted: int | None) -> int:
@@ -180,7 +180,7 @@ def _listable(classes: list[str]) -> list[str]:
 
 
 def _new_owner(contract: TrustContract, known: dict[str, Any]) -> dict[str, Any]:
-    handle, key = handle_of(known["handle"]), public_key_of(known["public_key"])
+    handle, key = normalize_handle(known["handle"]), public_key_of(known["public_key"])
     if not known["channel"].strip():
         raise Invalid("an owner needs a channel", field="channel")
     if is_same_handle(handle, contract.handle) and key == contract.public_key:

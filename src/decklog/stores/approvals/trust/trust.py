@@ -25,7 +25,7 @@ from decklog.stores.approvals.trust.records import (
 )
 from decklog.stores.approvals.trust.replay import Contracts
 from decklog.stores.base import Store, StoreParts
-from decklog.stores.checks import check_integer, check_not_blank
+from decklog.stores.checks import check_filled, check_integer
 from decklog.stores.results.approvals import ActionPermission, TierExplanation, TrustDetails, TrustStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -181,8 +181,8 @@ class Trust(Store):
         self._refuse_second_bind()
         fields: dict[str, Any] = {
             "id": self._ids.new("log"),
-            "handle": records.handle_of(asked["handle"]),
-            "channel": check_not_blank("channel", asked["channel"]).strip(),
+            "handle": records.normalize_handle(asked["handle"]),
+            "channel": check_filled("channel", asked["channel"]).strip(),
             "public_key": signatures.public_key_of(asked["public_key"]),
             "phrase": asked["phrase"],
             "persona_name": persona_name,
@@ -241,7 +241,7 @@ class Trust(Store):
         reviewers their handles. Nothing changes until the signature is there.
         """
         change = parse_enum(SignedChange, change, "change")
-        check_not_blank("reason", reason)
+        check_filled("reason", reason)
         check_integer("expires_in_seconds", expires_in_seconds, low=1, high=24 * 3600)
         given = {
             "to_tier": to_tier,
@@ -257,7 +257,7 @@ class Trust(Store):
 
     def _propose(self, change: SignedChange, reason: str, given: dict[str, Any], seconds: int, by: str | None) -> TrustProposal:
         contract, now = self._bound(), self._now()
-        terms = self._without_secrets(records.terms_of(change, contract, given))
+        terms = self._without_secrets(records.parse_terms(change, contract, given))
         nonce, expires = os.urandom(16).hex(), now + timedelta(seconds=seconds)
         stored_reason, _ = self._db.values.bind_text("reason", reason)
         text = to_json(records.statement_of(change, contract, terms, reason=stored_reason, nonce=nonce, expires_at=expires))
