@@ -16,7 +16,7 @@ from decklog.aio.semaphore import Semaphore
 from decklog.aio.transaction import forget, route_of
 from decklog.core.errors import Invalid, LeaseLost
 from decklog.log import store_class
-from decklog.records.operations import Operation, WaitStep, check_may_wait, operations_of
+from decklog.records.operations import Operation, WaitStep, check_wait, operations_of
 
 
 class AsyncStore:
@@ -87,7 +87,7 @@ class AsyncStore:
 
     async def _taken(self, step: WaitStep, changes: "VerbWaiter") -> Any:
         if step.how == "wait":
-            check_may_wait(self._calls.log.db)
+            check_wait(self._calls.log.db)
             return await changes.wait(step)
         assert step.job is not None
         act = step.job if step.how == "none" else partial(getattr(self._calls.log.db, step.how), step.job)

@@ -863,7 +863,7 @@ class AsyncBudgets:
         action: BudgetActionLike = ...,
         warn_percent: int = ...,
     ) -> Budget:
-        """Set the limit of a run, group, task, agent or `all` per period, in money or tokens. Periods are UTC; weeks start on Monday."""
+        """Set the limit of a run, group, task, agent or `all` per period, in money or tokens. Periods are UTC, weeks from Monday."""
     async def lift(self, budget_id: str) -> Budget:
         """Remove a budget."""
     async def get(self, budget_id: str) -> Budget:

@@ -205,7 +205,7 @@ class Database(ABC):
         """Add the words of the entries after a mark up to a position to the text index. In a transaction."""
 
     @abstractmethod
-    def search(self, select: str, request: Search) -> Found:
+    def search(self, select: str, spec: Search) -> Found:
         """Find entries by the text index; `select` names their columns."""
 
     @abstractmethod

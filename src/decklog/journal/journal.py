@@ -133,9 +133,7 @@ class Journal:
         for fields in entries:
             if not known.issuperset(fields) or "stream" not in fields:
                 raise Invalid(f"an entry needs a stream and takes {', '.join(sorted(known))}; got {', '.join(fields)}")
-        return within_lease(
-            self._db, partial(self._writer.write, self._writer.prepare_many([dict(fields) for fields in entries]))
-        )
+        return within_lease(self._db, partial(self._writer.write, self._writer.prepare_many([*map(dict, entries)])))
 
     @reads
     def get(self, stream: str, seq: int | None = None) -> Entry:
@@ -279,10 +277,8 @@ class Journal:
             return self._db.rows(f"{SELECT} {where.sql} {order}", where.bound)[1]
         # Changes of the task itself are found by record, other entries by task: no index covers both.
         changes = f"{SELECT} {where.sql} and record_table = 'tasks' and record_id = :task_id {order}"
-        related = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
-        return self._db.rows(
-            f"select * from ({changes}) changes union all select * from ({related}) related {order}", where.bound
-        )[1]
+        rest = f"{SELECT} {where.sql} and record_table is distinct from 'tasks' {order}"
+        return self._db.rows(f"select * from ({changes}) changes union all select * from ({rest}) rest {order}", where.bound)[1]
 
     @reads_in_steps
     def search(self, words: str, *, stream: str | None = None, limit: int = 20, after: str | None = None) -> Page[Entry]:

@@ -53,15 +53,13 @@ class Texts:
         """Check the texts of a stream's entries (number, time, kind, column, digest), and events that explain missing ones."""
         missing = self._find_missing(digest for *_, digest in named)
         bound = {"start": number * STREAM_SIZE, "end": (number + 1) * STREAM_SIZE}
-        prune_events = list(self._events(PRUNED, "and pos >= :start and pos < :end", bound)) if missing else []
+        events = list(self._events(PRUNED, "and pos >= :start and pos < :end", bound)) if missing else []
         for seq, at, kind, name, digest in named:
             where = {"stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}", "column": name}
             if kind == EntryKind.CHANGE:
                 self._result.bad(f"the {name} of a change was taken out", **where)
             elif (
-                digest in missing
-                and not any(_is_pruned_by(event, seq, at, kind) for event in prune_events)
-                and not self._is_lost(digest)
+                digest in missing and not any(_is_pruned(event, seq, at, kind) for event in events) and not self._is_lost(digest)
             ):
                 self._report_missing(f"the {name} is gone, and no event records that it was pruned", digest, where)
 
@@ -104,7 +102,7 @@ class Texts:
         return digest in self._lost
 
 
-def _is_pruned_by(event: tuple[int, Any], seq: int, at: str, kind: str) -> bool:
+def _is_pruned(event: tuple[int, Any], seq: int, at: str, kind: str) -> bool:
     """Return whether a prune event covers the texts of an entry."""
     event_seq, payload = event
     before, only = payload.get("before"), payload.get("kind")

@@ -39,11 +39,9 @@ class Undo:
         if len(images) < 2 or any(image.get("removed") for image in images):
             raise self._conflict(record_id, "there is no earlier state: it was just added, or is removed")
         after, before = (self._class.upcast(image) for image in images)
-        return self._restore(stream, self._columns_to_restore(record_id, before, after, rows[0][2]), after, reason)
+        return self._restore(stream, self._find_columns(record_id, before, after, rows[0][2]), after, reason)
 
-    def _columns_to_restore(
-        self, record_id: str, before: dict[str, Any], after: dict[str, Any], note: str | None
-    ) -> dict[str, Any]:
+    def _find_columns(self, record_id: str, before: dict[str, Any], after: dict[str, Any], note: str | None) -> dict[str, Any]:
         """Return the columns to restore; raise Conflict if the change can't be undone."""
         changed = [name for name in self._class.columns() if before[name] != after[name]]
         others = [name for name in changed if name not in (*self._class.undo_columns, *self._class.undo_ignored_columns)]
@@ -52,9 +50,7 @@ class Undo:
             why = f"it also changed {', '.join(others)}, which undo can't restore"
         restored = {name: before[name] for name in changed if name in self._class.undo_columns}
         if why is not None or not restored:
-            raise self._conflict(
-                record_id, f"its last change was {note or 'none'!r}: {why or 'it changed nothing that undo can restore'}"
-            )
+            raise self._conflict(record_id, f"its last change was {note or 'none'!r}: {why or 'it has nothing to restore'}")
         return restored
 
     def _restore(self, stream: str, restored: dict[str, Any], after: dict[str, Any], reason: str) -> Record:

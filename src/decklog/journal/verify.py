@@ -16,15 +16,7 @@ from decklog.journal.findings import MOST_PROBLEMS, Problem, Sound, Verification
 from decklog.journal.projections import Projections
 from decklog.journal.rows import STREAM_SIZE, StreamHead, find_stream_number, list_heads
 from decklog.journal.texts import Texts
-from decklog.journal.walk import (
-    Stream,
-    Walk,
-    build_spans_after,
-    find_changed_heads,
-    list_last_positions,
-    list_streams,
-    load_hashes,
-)
+from decklog.journal.walk import Stream, Walk, changed_heads, last_positions, list_streams, load_hashes, spans_after
 from decklog.records.record import Record
 from decklog.records.values import to_json
 
@@ -236,7 +228,7 @@ class Verifier:
             self.result.leave_to_archives("anchors")
         self.result.anchored += len(kept)
         numbers = {stream: find_stream_number(self.db, stream) for stream, _, _ in kept}
-        for problem in find_changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
+        for problem in changed_heads(self.db, ((stream, numbers[stream], seq, hash) for stream, seq, hash in kept)):
             self.result.bad(**problem)
         # Read in the same transaction: later entries were not verified.
         self._verified = list_heads(self.db)
@@ -264,11 +256,11 @@ class Verifier:
         result.since_anchor, result.anchored = True, len(anchors)
         streams = {stream.number: stream for stream in list_streams(self.db) if type(stream.name) is str}
         numbers = {stream.name: stream.number for stream in streams.values()}
-        for problem in find_changed_heads(self.db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors)):
+        for problem in changed_heads(self.db, ((name, numbers.get(name), seq, hash) for name, seq, hash in anchors)):
             result.bad(**problem)
-        lasts = list_last_positions(self.db)
+        lasts = last_positions(self.db)
         known = [(number, last) for number, last in lasts if number in streams]
-        pieces = build_spans_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
+        pieces = spans_after(known, {numbers[name]: seq for name, seq, _ in anchors if name in numbers})
         result.streams += len(pieces)
         walk = Walk(self.db, result, self.texts)
         walked = walk.pieces(pieces, streams)

@@ -70,7 +70,7 @@ def _group_adjacent(pieces: Sequence[EntrySpan], numbers: Iterable[int]) -> Iter
         yield part
 
 
-def list_last_positions(db: Database) -> list[tuple[int, int]]:
+def last_positions(db: Database) -> list[tuple[int, int]]:
     """Return the last position of each stream that has entries, in the order of their numbers."""
     return [(number, last) for number, last in db.rows(_ENDS, {})[1] if type(number) is int and type(last) is int]
 
@@ -84,7 +84,7 @@ def load_hashes(db: Database, positions: list[int]) -> dict[int, str]:
     return found
 
 
-def find_changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str, Any]]:
+def changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dict[str, Any]]:
     """Yield a problem for each verified entry that has changed."""
     known = [(stream, seq, hash, None if number is None else number * STREAM_SIZE + seq) for stream, number, seq, hash in heads]
     found = load_hashes(db, [position for *_, position in known if position is not None])
@@ -95,7 +95,7 @@ def find_changed_heads(db: Database, heads: Iterable[KnownHead]) -> Iterator[dic
             yield {"what": what, "stream": stream, "seq": seq, "table": "entries", "record_id": f"{stream}:{seq}"}
 
 
-def build_spans_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[EntrySpan]:
+def spans_after(lasts: list[tuple[int, int]], known: Mapping[int, int], room: int = _LAST) -> list[EntrySpan]:
     """Return the spans of streams after known entries, up to a total number of entries."""
     pieces: list[EntrySpan] = []
     for number, last in lasts:

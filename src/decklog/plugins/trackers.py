@@ -237,6 +237,7 @@ def _mapping(name: str, value: object) -> dict[str, object]:
     return check_object(name, dict(value) if isinstance(value, AnyMapping) else value)
 
 
+_IDS = {"id": check_filled, "task_id": check_filled}
 _CHECKS: dict[type, dict[str, Callable[[str, object], Any]]] = {
     ImportedTask: {
         "id": check_filled,
@@ -250,13 +251,6 @@ _CHECKS: dict[type, dict[str, Callable[[str, object], Any]]] = {
         "more": _mapping,
     },
     ImportedLink: {"task_id": check_filled, "other_id": check_filled, "kind": partial(_one_of, LinkKind)},
-    ImportedComment: {"id": check_filled, "task_id": check_filled, "author": check_text, "body": check_text, "at": _time},
-    ImportedEvent: {
-        "id": check_filled,
-        "task_id": check_filled,
-        "kind": check_text,
-        "body": check_text,
-        "at": _time,
-        "payload": _mapping,
-    },
+    ImportedComment: {**_IDS, "author": check_text, "body": check_text, "at": _time},
+    ImportedEvent: {**_IDS, "kind": check_text, "body": check_text, "at": _time, "payload": _mapping},
 }

@@ -82,7 +82,7 @@ def wait_step(seconds: float, stream: str | None, *, queue: Hashable = None, pat
     return WaitStep("wait", seconds=seconds, stream=stream, queue=queue, patience=patience)
 
 
-def check_may_wait(db: Any) -> None:
+def check_wait(db: Any) -> None:
     """Refuse to wait inside a transaction: it keeps others from writing, so nothing could change meanwhile."""
     if db.is_in_transaction:
         raise Invalid(
@@ -104,7 +104,7 @@ def _run_step(db: Any, step: WaitStep) -> Any:
     if step.how == "write":
         return db.write(step.job)
     if step.how == "wait":
-        check_may_wait(db)
+        check_wait(db)
         return db.wait_for_change(step.seconds, step.stream)
     assert step.job is not None
     return step.job() if step.how == "none" else getattr(db, step.how)(step.job)

@@ -149,9 +149,8 @@ class Store:
     ) -> R:
         """Write the entry of an inserted row."""
         names, row = tuple(bound), tuple(bound.values())
-        self._writer.write(
-            [self._writer.build_change_entry(record_class, names, row, "added", note, redacted)], new_stream=new_stream
-        )
+        entry = self._writer.build_change_entry(record_class, names, row, "added", note, redacted)
+        self._writer.write([entry], new_stream=new_stream)
         return record_class.from_row(names, row)
 
     def _find_or_add(self, find: Callable[[], R | None], add: Callable[[], R]) -> R:
@@ -243,9 +242,8 @@ class Store:
     ) -> list[R]:
         """Write an entry for each changed record."""
         if rows:
-            self._writer.write(
-                [self._writer.build_change_entry(record_class, names, row, "changed", note, redacted) for row in rows]
-            )
+            build_entry = self._writer.build_change_entry
+            self._writer.write([build_entry(record_class, names, row, "changed", note, redacted) for row in rows])
         return record_class.from_rows(names, rows)
 
     def _check_unaltered(self, record_class: type[R], bound: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ def check_run(db: Database, run_id: str) -> None:
 _ENDED = ("completed", "failed", "cancelled")
 
 
-def check_not_over(db: Database, run_id: str, consequence: str) -> None:
+def check_open(db: Database, run_id: str, consequence: str) -> None:
     """Raise Conflict if a run has ended. The answer is reliable while the caller has locked the run."""
     row = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if row is not None and row[0] in _ENDED:
@@ -92,11 +92,11 @@ class RunBound(Store):
         """Return the error for a conditional change that matched no row, with the run and its part."""
         if self._seek(record_class, record_id) is None and not isinstance(record_id, str):
             run_id, part = record_id
-            return part_not_found(record_class, run_id, part)
+            return not_found(record_class, run_id, part)
         return super()._refusal(record_class, record_id)
 
 
-def part_not_found(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
+def not_found(record_class: type[Record], run_id: str, part: object, *, listed_by: str | None = None) -> NotFound:
     """Return a NotFound error for a part of a run, with the command that lists the existing ones."""
     kind = record_class.noun()
     return NotFound(

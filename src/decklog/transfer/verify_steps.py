@@ -11,7 +11,7 @@ from typing import Any
 from decklog.journal.findings import Verification, resumable
 from decklog.journal.rows import STREAM_SIZE, StreamHead
 from decklog.journal.texts import Texts
-from decklog.journal.walk import Walk, build_spans_after, find_changed_heads, list_last_positions, list_streams
+from decklog.journal.walk import Walk, changed_heads, last_positions, list_streams, spans_after
 from decklog.log import Decklog
 
 # Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
@@ -60,7 +60,7 @@ class Steps:
         """Name the heads that are not what they were when they were walked."""
         names = {stream.number: stream.name for stream in list_streams(self._db)}
         heads = sorted(self._heads.items())
-        yield from find_changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
+        yield from changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
 
     def heads(self) -> list[StreamHead]:
         """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
@@ -82,8 +82,8 @@ class Steps:
 
     def _walked(self) -> tuple[list[int], int, int] | None:
         """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
-        lasts = list_last_positions(self._db)
-        pieces = build_spans_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
+        lasts = last_positions(self._db)
+        pieces = spans_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
         streams = {stream.number: stream for stream in list_streams(self._db)}
         if not all(number in streams for number, _ in lasts):
             return None

@@ -152,7 +152,7 @@ def test_the_same_key_asks_once_and_never_about_another_thing(log: Decklog, run_
     again = log.approvals.ask(run_id, "Merge it?", by="developer", about=PATCH, key="merge")
     assert again == first
     assert again.already
-    with pytest.raises(Conflict, match="another thing"):
+    with pytest.raises(Conflict, match="another subject"):
         log.approvals.ask(run_id, "Merge?", by="developer", about=PATCH + "x", key="merge")
     other = log.runs.start("another", run_id="run_2").id
     assert log.approvals.ask(other, "Merge?", by="developer", about=PATCH, key="merge").id != first.id

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from decklog import Decklog, Invalid, ManualClock, NotFound
 from decklog.stores.money import prices as price_module
-from decklog.stores.money.prices import Price, load_shipped_prices
+from decklog.stores.money.prices import Price, shipped_prices
 from tests.every import every
 
 counts = st.integers(0, 10**12)
@@ -87,9 +87,9 @@ def test_no_price_is_guessed_from_a_similar_name(log: Decklog) -> None:
 
 def test_every_price_is_listed_and_a_replaced_one_only_once(log: Decklog) -> None:
     listed = log.prices.find()
-    assert len(listed) == sum(map(len, load_shipped_prices().values()))
+    assert len(listed) == sum(map(len, shipped_prices().values()))
     log.prices.set("m", 1, 1)
-    first = load_shipped_prices()["claude-opus-4-5"][0]
+    first = shipped_prices()["claude-opus-4-5"][0]
     log.prices.set("claude-opus-4-5", 1, 1, valid_from=first.valid_from)
     assert len(log.prices.find()) == len(listed) + 1
     assert [each.input_price for each in log.prices.find(model="claude-opus-4-5")] == [1]

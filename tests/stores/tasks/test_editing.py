@@ -91,7 +91,7 @@ def test_what_its_worker_relies_on_is_not_changed_under_its_hands(log: Decklog, 
     again = claimed(log, run_id, worker="ben")
     assert again.task.title == "other"
     again.finish()
-    with pytest.raises(Conflict, match="done, and stays"):
+    with pytest.raises(Conflict, match="done and can't be changed"):
         log.tasks.edit(task.id, reason="x", priority=4)
 
 

@@ -28,25 +28,25 @@ class PostgresSearch(Database):
         rows = [(pos, tsvector(entry_words(*texts))) for pos, *texts in self.rows(sql, {"mark": mark, "end": end})[1]]
         self.insert("entry_text", ("entry_pos", "words"), rows)
 
-    def search(self, select: str, request: Search) -> Found:
+    def search(self, select: str, spec: Search) -> Found:
         """Find entries by the index; kind, agent and phase have indexes of their own, and are part of the condition.
 
         The newest entries are looked at first, then as many as a full page needs if the word is as common in the rest. A word
         that the newest do not have is rare enough for the GIN index to list all entries with it.
         """
-        looked_at = max(_FEWEST_LOOKED_AT, 2 * request.limit)
-        rows = _among_newest(self, select, request, looked_at)
-        if 0 < len(rows) < request.limit:
-            rows = _among_newest(self, select, request, 2 * looked_at * request.limit // len(rows))
-        if len(rows) == request.limit:
+        looked_at = max(_FEWEST_LOOKED_AT, 2 * spec.limit)
+        rows = _among_newest(self, select, spec, looked_at)
+        if 0 < len(rows) < spec.limit:
+            rows = _among_newest(self, select, spec, 2 * looked_at * spec.limit // len(rows))
+        if len(rows) == spec.limit:
             return Found(rows)
-        broad = [prefix for prefix in request.query.prefixes() if _is_broad(self, prefix)]
+        broad = [prefix for prefix in spec.query.prefixes() if _is_broad(self, prefix)]
         if broad:
-            return found_among(self, select, request, _candidates(self, request, request.query.without(broad)))
+            return found_among(self, select, spec, _candidates(self, spec, spec.query.without(broad)))
         # Among all that the GIN index lists.
-        clauses = ["words @@ cast(:query as tsquery)", *request.clauses("entry_pos")]
+        clauses = ["words @@ cast(:query as tsquery)", *spec.clauses("entry_pos")]
         matching = f"select entry_pos from entry_text where {' and '.join(clauses)}"
-        return Found(_rows(self, select, request, matching, {}))
+        return Found(_rows(self, select, spec, matching, {}))
 
     def forget_text(self, positions: list[int]) -> None:
         sql = f"select {_TEXTS} from entries e where e.pos = any(:positions)"
@@ -83,52 +83,48 @@ def _is_broad(database: Database, prefix: str) -> bool:
     return bool(count > MOST_READ * share)
 
 
-def _candidates(database: Database, request: Search, others: Query) -> list[tuple[int, bool]]:
+def _candidates(database: Database, spec: Search, others: Query) -> list[tuple[int, bool]]:
     """List the first entries that have the words of `others`, and whether each has all."""
-    clauses = request.clauses("entry_pos")
+    clauses = spec.clauses("entry_pos")
     clauses += ["words @@ cast(:others as tsquery)"] if others.terms else []
-    clauses += [request.condition] if request.condition else []
+    clauses += [spec.condition] if spec.condition else []
     sql = f"""
         select entry_pos, words @@ cast(:query as tsquery)
           from entry_text
-          {"join entries on pos = entry_pos" if request.condition else ""}
+          {"join entries on pos = entry_pos" if spec.condition else ""}
          where {" and ".join(clauses or ["true"])}
-         order by entry_pos {request.order}
+         order by entry_pos {spec.order}
          limit {MOST_READ}
     """
-    bound = {**request.bound, "query": request.query.tsquery(), "others": others.tsquery(), "after": request.after}
+    bound = {**spec.bound, "query": spec.query.tsquery(), "others": others.tsquery(), "after": spec.after}
     return database.rows(sql, bound)[1]
 
 
-def _among_newest(database: Database, select: str, request: Search, looked_at: int) -> list[Row]:
+def _among_newest(database: Database, select: str, spec: Search, looked_at: int) -> list[Row]:
     """Find entries among the first that this page may hold."""
-    bounds = request.clauses("entry_pos")
+    bounds = spec.clauses("entry_pos")
     inside = f"where {' and '.join(bounds)}" if bounds else ""
-    newest = f"select entry_pos, words from entry_text {inside} order by entry_pos {request.order} limit :looked_at"
+    newest = f"select entry_pos, words from entry_text {inside} order by entry_pos {spec.order} limit :looked_at"
     matching = f"select entry_pos from ({newest}) newest where words @@ cast(:query as tsquery)"
-    return _rows(database, select, request, matching, {"looked_at": looked_at})
+    return _rows(database, select, spec, matching, {"looked_at": looked_at})
 
 
-def _rows(database: Database, select: str, request: Search, matching: str, bound: dict[str, Any]) -> list[Row]:
+def _rows(database: Database, select: str, spec: Search, matching: str, bound: dict[str, Any]) -> list[Row]:
     """Look the matching entries up one by one.
 
     Materialized and lateral: without statistics of a word, the planner would rather walk through all entries.
     """
-    few = (
-        "matching"
-        if request.condition
-        else f"(select entry_pos from matching order by entry_pos {request.order} limit :limit) few"
-    )
-    found = f"{select} where pos = entry_pos {f'and {request.condition}' if request.condition else ''} limit 1"
+    few = "matching" if spec.condition else f"(select entry_pos from matching order by entry_pos {spec.order} limit :limit) few"
+    found = f"{select} where pos = entry_pos {f'and {spec.condition}' if spec.condition else ''} limit 1"
     sql = f"""
         with matching as materialized ({matching})
         select found.*
           from {few}
          cross join lateral ({found}) found
-         order by entry_pos {request.order}
+         order by entry_pos {spec.order}
          limit :limit
     """
-    bound = {**request.bound, "query": request.query.tsquery(), "after": request.after, "limit": request.limit, **bound}
+    bound = {**spec.bound, "query": spec.query.tsquery(), "after": spec.after, "limit": spec.limit, **bound}
     return database.rows(sql, bound)[1]
 
 

@@ -60,7 +60,7 @@ class PostgresTransactions(Database):
         """Reset to the state of a new process, without transactions."""
         # The connection of the running job by thread, and the open blocks by caller.
         self.local = local()
-        self._open_blocks: dict[object, _OpenBlock] = {}
+        self._blocks: dict[object, _OpenBlock] = {}
         self._gate = forks.ForkGate()
         self._opening = Lock()
         self._background: ThreadPoolExecutor | None = None
@@ -81,11 +81,7 @@ class PostgresTransactions(Database):
         return connection
 
     def _find_open_block(self) -> "_OpenBlock | None":
-        return (
-            self._open_blocks.get(current_caller())
-            if self._open_blocks and getattr(self.local, "connection", None) is None
-            else None
-        )
+        return self._blocks.get(current_caller()) if self._blocks and getattr(self.local, "connection", None) is None else None
 
     def if_undone(self, act: Callable[[], None]) -> None:
         connection = self.current()
@@ -94,7 +90,7 @@ class PostgresTransactions(Database):
 
     @property
     def is_in_transaction(self) -> bool:
-        return bool(self._open_blocks) and current_caller() in self._open_blocks
+        return bool(self._blocks) and current_caller() in self._blocks
 
     @contextmanager
     def _working_on(self, connection: Connection, memo: dict[Any, Any]) -> Iterator[None]:
@@ -285,7 +281,7 @@ class PostgresTransactions(Database):
         return min(known, time.monotonic() + self.connections.busy_seconds)
 
     def _check_free(self) -> None:
-        for held in list(self._open_blocks.values()):
+        for held in list(self._blocks.values()):
             if not held.block.is_held():
                 held.block.check_free()
 
@@ -364,11 +360,11 @@ class PostgresTransactions(Database):
         try:
             with self.block(WRITE, patience_seconds=patience_seconds, at_once=True, idle_seconds=BLOCK_SECONDS) as connection:
                 held = _OpenBlock(connection)
-                self._open_blocks[held.block.holder] = held
+                self._blocks[held.block.holder] = held
                 try:
                     yield
                 finally:
-                    del self._open_blocks[held.block.holder]
+                    del self._blocks[held.block.holder]
                     held.block.leave()
         except NotBegun as problem:
             raise retries_exhausted_error(problem) from problem.__cause__
@@ -423,7 +419,7 @@ class PostgresTransactions(Database):
 
     def before_fork(self) -> None:
         # Don't wait for transactions of this thread: they can't end before the fork.
-        held = sum(held.block.is_of_this_thread() for held in list(self._open_blocks.values()))
+        held = sum(held.block.is_of_this_thread() for held in list(self._blocks.values()))
         self._gate.shut(own=held + (getattr(self.local, "connection", None) is not None))
 
     def after_fork_in_parent(self) -> None:

@@ -21,49 +21,49 @@ _PARTS = (250, 500, MOST_READ - 750)
 _TOGETHER = 32
 
 
-def search(database: Database, select: str, request: Search) -> Found:
+def search(database: Database, select: str, spec: Search) -> Found:
     """Find entries by the index, and among those that are not indexed yet. Nothing is written for it.
 
     Without words, every entry that is not indexed is looked at by its columns. With words, the newest are read.
     """
-    if not (request.query.terms or request.tags):
+    if not (spec.query.terms or spec.tags):
         return Found()
-    found = database.search(select, request)
-    is_full = len(found.rows) == request.limit and not request.oldest_first
+    found = database.search(select, spec)
+    is_full = len(found.rows) == spec.limit and not spec.oldest_first
     # Streams before that of the last row of a full page have nothing newer.
     first = found.rows[-1][0] // STREAM_SIZE if is_full else 0
-    spans = database.unindexed(request.stream_no, going_on=request.going_on, first=first)
+    spans = database.unindexed(spec.stream_no, going_on=spec.going_on, first=first)
     if not spans:
         return found
-    if request.query.terms:
-        matching, unread = _matching(database, spans, request)
-        more = _at(database, select, request, matching)
+    if spec.query.terms:
+        matching, unread = _matching(database, spans, spec)
+        more = _at(database, select, spec, matching)
     else:
-        more, unread = [row for span in spans for row in _in_span(database, select, request, span)], []
+        more, unread = [row for span in spans for row in _in_span(database, select, spec, span)], []
     if marks.entries_in(spans) > MOST_UNINDEXED and not database.is_in_transaction:
         marks.index_later(database, spans)
-    return _joined(request, found, more, unread)
+    return _joined(spec, found, more, unread)
 
 
-def _matching(database: Database, spans: list[Span], request: Search) -> tuple[list[int], list[Span]]:
+def _matching(database: Database, spans: list[Span], spec: Search) -> tuple[list[int], list[Span]]:
     """Return the positions of entries that have the words, newest first, and the spans that were not read."""
     found: list[int] = []
     rest = spans
     for size in _PARTS:
         newest, rest = marks.newest_in(rest, size)
         for start in range(0, len(newest), _TOGETHER):
-            rows = _read(database, newest[start : start + _TOGETHER], request)
-            found += [pos for pos, body, payload in rows if request.query.matches(entry_words(body, payload))]
-        if len(found) >= request.limit and not request.oldest_first:
-            return sorted(found, reverse=True)[: request.limit], rest
+            rows = _read(database, newest[start : start + _TOGETHER], spec)
+            found += [pos for pos, body, payload in rows if spec.query.matches(entry_words(body, payload))]
+        if len(found) >= spec.limit and not spec.oldest_first:
+            return sorted(found, reverse=True)[: spec.limit], rest
     return found, rest
 
 
-def _read(database: Database, spans: list[Span], request: Search) -> list[Row]:
+def _read(database: Database, spans: list[Span], spec: Search) -> list[Row]:
     """Read position, body and payload of the entries in spans that may have the words."""
-    narrow, bound = request.query.prefilter()
-    clauses = [*narrow, *request.clauses("pos"), *([request.condition] if request.condition else [])]
-    bound |= {**request.bound, "after": request.after}
+    narrow, bound = spec.query.prefilter()
+    clauses = [*narrow, *spec.clauses("pos"), *([spec.condition] if spec.condition else [])]
+    bound |= {**spec.bound, "after": spec.after}
     parts = []
     for place, (_, mark, newest) in enumerate(spans):
         bound |= {f"mark{place}": mark, f"newest{place}": newest}
@@ -72,39 +72,39 @@ def _read(database: Database, spans: list[Span], request: Search) -> list[Row]:
     return database.rows(" union all ".join(parts), bound)[1]
 
 
-def _joined(request: Search, found: Found, more: list[Row], unread: list[Span]) -> Found:
+def _joined(spec: Search, found: Found, more: list[Row], unread: list[Span]) -> Found:
     """Put rows of the index and others into one order; beyond the place where the index stopped, nothing is known."""
     rows = {row[0]: row for row in [*found.rows, *more]}
     stop = found.stopped_at
-    known = [pos for pos in rows if stop is None or (pos <= stop if request.oldest_first else pos >= stop)]
-    first = sorted(known, reverse=not request.oldest_first)[: request.limit]
-    is_full = len(first) == request.limit
-    if is_full and not request.oldest_first:
+    known = [pos for pos in rows if stop is None or (pos <= stop if spec.oldest_first else pos >= stop)]
+    first = sorted(known, reverse=not spec.oldest_first)[: spec.limit]
+    is_full = len(first) == spec.limit
+    if is_full and not spec.oldest_first:
         # What is older than a full page does not belong to it.
         unread = [span for span in unread if span[2] > first[-1]]
     return Found([rows[pos] for pos in first], marks.entries_in(unread), None if is_full else stop)
 
 
-def found_among(database: Database, select: str, request: Search, candidates: list[tuple[int, bool]]) -> Found:
+def found_among(database: Database, select: str, spec: Search, candidates: list[tuple[int, bool]]) -> Found:
     """Return the candidates that match, given in order as positions and answers; at most `MOST_READ` were looked at."""
-    matching = [pos for pos, is_match in candidates if is_match][: request.limit]
-    rows = {row[0]: row for row in _at(database, select, request, matching)}
-    is_cut = len(candidates) == MOST_READ and len(matching) < request.limit
+    matching = [pos for pos, is_match in candidates if is_match][: spec.limit]
+    rows = {row[0]: row for row in _at(database, select, spec, matching)}
+    is_cut = len(candidates) == MOST_READ and len(matching) < spec.limit
     return Found([rows[pos] for pos in matching], stopped_at=candidates[-1][0] if is_cut else None)
 
 
-def _at(database: Database, select: str, request: Search, positions: list[int]) -> list[Row]:
+def _at(database: Database, select: str, spec: Search, positions: list[int]) -> list[Row]:
     if not positions:
         return []
     listed, ids = placed(positions)
-    clauses = [f"pos in ({listed})", *([request.condition] if request.condition else [])]
-    return database.rows(f"{select} where {' and '.join(clauses)}", {**request.bound, **ids})[1]
+    clauses = [f"pos in ({listed})", *([spec.condition] if spec.condition else [])]
+    return database.rows(f"{select} where {' and '.join(clauses)}", {**spec.bound, **ids})[1]
 
 
-def _in_span(database: Database, select: str, request: Search, span: Span) -> list[Row]:
-    clauses = ["pos > :mark", "pos <= :newest", *request.clauses("pos"), *([request.condition] if request.condition else [])]
-    bound = {**request.bound, "after": request.after, "mark": span[1], "newest": span[2], "limit": request.limit}
-    return database.rows(f"{select} where {' and '.join(clauses)} order by pos {request.order} limit :limit", bound)[1]
+def _in_span(database: Database, select: str, spec: Search, span: Span) -> list[Row]:
+    clauses = ["pos > :mark", "pos <= :newest", *spec.clauses("pos"), *([spec.condition] if spec.condition else [])]
+    bound = {**spec.bound, "after": spec.after, "mark": span[1], "newest": span[2], "limit": spec.limit}
+    return database.rows(f"{select} where {' and '.join(clauses)} order by pos {spec.order} limit :limit", bound)[1]
 
 
 # The most entries whose words are compared, in pieces of this size.

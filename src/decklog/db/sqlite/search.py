@@ -34,18 +34,18 @@ class SqliteSearch(Database):
     def index_entries(self, mark: int, end: int) -> None:
         self.count(_INDEX, {"mark": mark, "end": end})
 
-    def search(self, select: str, request: Search) -> Found:
+    def search(self, select: str, spec: Search) -> Found:
         # A common word together with a rare condition is looked up entry by entry.
-        ends = {prefix: _expand(self, prefix) for prefix in request.query.prefixes()}
+        ends = {prefix: _expand(self, prefix) for prefix in spec.query.prefixes()}
         broad = [prefix for prefix, words in ends.items() if words is None]
         listed = {prefix: words for prefix, words in ends.items() if words is not None}
-        terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in request.tags.items()]
-        terms += [f"words : {term}" for term in request.query.without(broad).fts5(listed)]
-        bound = {**request.bound, "match": " AND ".join(terms), "after": request.after}
+        terms = [f"tags : {_quoted(f'{name} {value}')}" for name, value in spec.tags.items()]
+        terms += [f"words : {term}" for term in spec.query.without(broad).fts5(listed)]
+        bound = {**spec.bound, "match": " AND ".join(terms), "after": spec.after}
         if broad:
-            return found_among(self, select, request, _candidates(self, request, bound))
-        sql = _statement(select, request.condition, tuple(request.clauses("entry_text.rowid")), request.order)
-        return Found(self.rows(sql, {**bound, "limit": request.limit})[1])
+            return found_among(self, select, spec, _candidates(self, spec, bound))
+        sql = _statement(select, spec.condition, tuple(spec.clauses("entry_text.rowid")), spec.order)
+        return Found(self.rows(sql, {**bound, "limit": spec.limit})[1])
 
     def forget_text(self, positions: list[int]) -> None:
         # Kind, agent and phase stay, so that entries are still found by these.
@@ -96,15 +96,15 @@ def _expand(database: Database, prefix: str) -> list[str] | None:
     return None
 
 
-def _candidates(database: Database, request: Search, bound: dict[str, Any]) -> list[tuple[int, bool]]:
+def _candidates(database: Database, spec: Search, bound: dict[str, Any]) -> list[tuple[int, bool]]:
     """List the first entries that have all but the broad prefixes, and whether each has these too."""
     if bound["match"]:
-        sql = _statement(_WITH_WORDS, request.condition, tuple(request.clauses("entry_text.rowid")), request.order)
+        sql = _statement(_WITH_WORDS, spec.condition, tuple(spec.clauses("entry_text.rowid")), spec.order)
     else:
-        clauses = [*request.clauses("pos"), *([request.condition] if request.condition else [])] or ["true"]
-        sql = f"{_WITH_WORDS} where {' and '.join(clauses)} order by pos {request.order} limit :limit"
+        clauses = [*spec.clauses("pos"), *([spec.condition] if spec.condition else [])] or ["true"]
+        sql = f"{_WITH_WORDS} where {' and '.join(clauses)} order by pos {spec.order} limit :limit"
     _, rows = database.rows(sql, {**bound, "limit": MOST_READ})
-    return [(pos, request.query.matches(words_of(text))) for pos, text in rows]
+    return [(pos, spec.query.matches(words_of(text))) for pos, text in rows]
 
 
 @lru_cache(64)

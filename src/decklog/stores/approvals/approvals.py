@@ -9,7 +9,7 @@ from decklog.core.clock import to_text
 from decklog.core.errors import Conflict, Denied, Invalid, StillPending
 from decklog.db.packing import decompress_bytes
 from decklog.db.where import Where, page_size, parse_enum, placed
-from decklog.records.operations import WaitStep, check_may_wait, read_step, reads, wait_step, waits_to_read, writes
+from decklog.records.operations import WaitStep, check_wait, read_step, reads, wait_step, waits_to_read, writes
 from decklog.records.record import Page
 from decklog.stores.approvals.approval import (
     MOST_USES,
@@ -271,7 +271,7 @@ class Approvals(Store):
         if not timeout_seconds >= 0:
             raise Invalid(f"timeout_seconds is {timeout_seconds}; it is 0 or more", field="timeout_seconds")
         if timeout_seconds > 0:
-            check_may_wait(self._db)
+            check_wait(self._db)
         end = time.monotonic() + timeout_seconds
         while (approval := (yield read_step(lambda: self.get(approval_id)))).state is ApprovalState.OPEN:
             left = end - time.monotonic()
@@ -304,11 +304,8 @@ class Approvals(Store):
         found = self._with_things([approval_id]) or [(self._fetch(Approval, approval_id), None)]
         approval, content = found[0]
         known: Any = self._proofs().without_invalid_proof(approval).seen_at(self._now()).as_dict()
-        known |= {
-            "needs_reason": approval.needs_reason,
-            "cause": cause_of(approval.payload),
-            "about": show_subject(approval, content),
-        }
+        known |= {"needs_reason": approval.needs_reason, "cause": cause_of(approval.payload)}
+        known["about"] = show_subject(approval, content)
         details: ApprovalDetails = known
         return details
 
@@ -363,9 +360,8 @@ class Approvals(Store):
         Answers to a thing or a rule are looked for among the newest 300; with a run, all of that run's to the thing too.
         """
 
-        return read_answers(
-            self._db, self._now(), page_size(limit), subject_digest and parse_sha256(subject_digest), rule, run_id
-        )
+        digest = subject_digest and parse_sha256(subject_digest)
+        return read_answers(self._db, self._now(), page_size(limit), digest, rule, run_id)
 
     @reads
     def latest(self, run_id: str, source: str) -> Approval | None:

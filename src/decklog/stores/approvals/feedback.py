@@ -245,9 +245,8 @@ class FeedbackStore(Store):
         if known.state not in BACK:
             raise self._refusal(Feedback, feedback_id)
         to = BACK[known.state]
-        return self._set(
-            known, {"state": to, **_format_note(known, to, by, check_filled("reason", reason).strip(), self._now())}, reason
-        )
+        note = _format_note(known, to, by, check_filled("reason", reason).strip(), self._now())
+        return self._set(known, {"state": to, **note}, reason)
 
     @writes
     def close(self, feedback_id: str, *, by: str | None = None, note: str | None = None) -> Feedback:

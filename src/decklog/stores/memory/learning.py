@@ -112,7 +112,7 @@ class LessonSettler(Store):
         where = Where(Lesson, project=project)
         where.add(f"{HOLDS} and scope <> '{{}}' and outdated_at is null")
         found = self._list(Lesson, where, order="created_at, id")
-        what = {lesson.id: scopes.explain_scope_change(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
+        what = {lesson.id: scopes.explain_change(lesson.scope, now_used, paths or [], undone_commit) for lesson in found}
         now = self._now()
         with LessonIndex(self._db).following():
             return [
@@ -313,10 +313,8 @@ class LessonWriter(LessonSettler):
         if (seen := self._seek_by(Sighting, key=key)) is not None:
             return self._fetch(Lesson, seen.lesson_id).mark_already()
         # Compare values as they are stored, after redaction.
-        (body, _), (project, _) = (
-            self._db.values.bind_text("body", given["body"]),
-            self._db.values.bind_value("project", given["project"]),
-        )
+        body, _ = self._db.values.bind_text("body", given["body"])
+        project, _ = self._db.values.bind_value("project", given["project"])
         if (known := self._same(given["topic"], project, body)) is not None:
             return self._learned_again(known, given, refs, key, index)
         lesson = self._write(given)

@@ -8,7 +8,7 @@ from decklog.db.search.lessons import K1
 from decklog.stores.memory.indexing import signs_of
 from decklog.stores.memory.lesson import Hit, Lesson
 from decklog.stores.memory.similarity import content_of, contradiction, essence_of, is_empty_praise, is_part
-from decklog.stores.memory.text import extract_function_words, extract_terms, find_stem, split_words
+from decklog.stores.memory.text import extract_terms, find_stem, split_words, stop_words
 
 # The weight of a stop word that a found lesson has too: a tenth of a rare word.
 LITTLE = 0.6
@@ -48,7 +48,7 @@ class RankingQuestion:
         text = text[:_MOST_CHARACTERS]
         self.words = tuple(dict.fromkeys(split_words(text)))
         self.terms = tuple(dict.fromkeys(extract_terms(text)))[:_MOST_TERMS]
-        self.little_words = extract_function_words(text)
+        self.little_words = stop_words(text)
         self.signs = tuple(signs_of(text))
         self.content = content_of(text)
 
@@ -68,9 +68,7 @@ def compute_coverage(
     heaviest = sorted((weights[term] for term in question.terms), reverse=True)[:terms]
     most = sum(heaviest) * (K1 + 1) + LITTLE * min(len(question.little_words), terms)
     return {
-        lesson.id: min(
-            (scores[lesson.id] + LITTLE * len(question.little_words & extract_function_words(lesson.body))) / most, 1.0
-        )
+        lesson.id: min((scores[lesson.id] + LITTLE * len(question.little_words & stop_words(lesson.body))) / most, 1.0)
         for lesson in lessons
         if lesson.id in scores
     }

@@ -52,9 +52,7 @@ def matches_scope(scope: Mapping[str, Any], versions: Mapping[str, str], paths: 
     return not places or not paths or any(_meet(place, path) for place in places for path in paths)
 
 
-def explain_scope_change(
-    scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None
-) -> str | None:
+def explain_change(scope: Mapping[str, Any], versions: Mapping[str, str], paths: Sequence[str], commit: str | None) -> str | None:
     """Return what changed in a scope; None if nothing did."""
     for name, bounds in scope.get("versions", {}).items():
         if name in versions and not _within(versions[name], bounds):

@@ -164,7 +164,7 @@ def extract_terms(text: str) -> list[str]:
 
 # Cached, because many questions find the same lessons.
 @lru_cache(2048)
-def extract_function_words(text: str) -> frozenset[str]:
+def stop_words(text: str) -> frozenset[str]:
     """Return the stop words of a text. They are not indexed, but `before` differs from `after`."""
     return STOP_WORDS.intersection(_RUN.findall(_expand_contractions(text.lower())))
 

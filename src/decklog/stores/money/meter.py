@@ -362,9 +362,8 @@ class Spending:
             budget, amount = before.budget, self._amount(before.budget) or 0
             spent = before.spent + amount
             after = replace(before, spent=spent, reserved=before.reserved - self._covered(budget, amount))
-            words = (
-                f"the budget of {budget.title}, has spent {budget.format_amount(spent)} of {budget.format_amount(budget.ceiling)}"
-            )
+            limit = budget.format_amount(budget.ceiling)
+            words = f"the budget of {budget.title}, has spent {budget.format_amount(spent)} of {limit}"
             if before in self.overdrawn and self._amount(budget) is None:
                 yield "budget_unpriced", f"{words}, and one more call has no known price", after.as_details()
             elif before in self.overdrawn:

@@ -69,7 +69,7 @@ class PriceList:
 
     def find(self, model: str, at: datetime, prompt_tokens: int) -> Price | None:
         own = self._load_cached(model) if self._remember else self._load_own(model)
-        return _find_valid(own, at, prompt_tokens) or _find_valid(load_shipped_prices().get(model, ()), at, prompt_tokens)
+        return _find_valid(own, at, prompt_tokens) or _find_valid(shipped_prices().get(model, ()), at, prompt_tokens)
 
     def cost(self, model: str, at: datetime, tokens: Tokens) -> int | None:
         """Return a call's cost in microdollars; None if unknown."""
@@ -102,7 +102,7 @@ def _find_valid(prices: tuple[Price, ...], at: datetime, prompt_tokens: int) -> 
 
 
 @lru_cache
-def load_shipped_prices() -> dict[str, tuple[Price, ...]]:
+def shipped_prices() -> dict[str, tuple[Price, ...]]:
     """Load the prices that are shipped with Decklog, by model, newest and longest prompts first."""
     with open(_SHIPPED, encoding="utf-8") as file:
         rows = json.load(file)["prices"]
@@ -199,11 +199,8 @@ class Prices(Store):
         """List all prices, the log's own and the shipped ones, by model, newest first."""
         own = self._list(Price, Where(Price, model=model), order="model")
         keys = {(price.model, price.valid_from, price.over_tokens) for price in own}
-        listed = (
-            load_shipped_prices().get(model, ())
-            if model is not None
-            else [price for many in load_shipped_prices().values() for price in many]
-        )
+        shipped = shipped_prices()
+        listed = shipped.get(model, ()) if model is not None else [price for many in shipped.values() for price in many]
         own += [price for price in listed if (price.model, price.valid_from, price.over_tokens) not in keys]
         return sorted(own, key=lambda price: (price.model, -price.valid_from.timestamp(), price.over_tokens))
 

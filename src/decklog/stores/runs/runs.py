@@ -25,7 +25,7 @@ from decklog.stores.runs.snapshot import (
     RunSnapshots,
     compare_moments,
     compare_snapshots,
-    copy_records,
+    copy_all,
     parse_moment_name,
 )
 from decklog.stores.runs.timeline import RunStory
@@ -382,7 +382,7 @@ class Runs(Store):
             raise taken
         note = f"forked from {run_id}:{until - start}"
         fork = Fork(new_id, run_id, to_text(self._now()))
-        records = copy_records(past.newest(start, until), fork, self._ids, self._db)
+        records = copy_all(past.newest(start, until), fork, self._ids, self._db)
         _, run = next(records)
         try:
             self._db.write(lambda: self._put(Run, run, note=note, new_stream=True))

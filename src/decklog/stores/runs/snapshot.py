@@ -153,9 +153,7 @@ Image = dict[str, Any]
 _ID_LENGTH = 26
 
 
-def copy_records(
-    found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database
-) -> Iterator[tuple[type[Record], Image]]:
+def copy_all(found: list[tuple[type[Record], Image]], fork: Fork, ids: Ids, db: Database) -> Iterator[tuple[type[Record], Image]]:
     """Yield the records of a fork; a record comes after those that it refers to."""
     whole = [(kind, kind.upcast(image)) for kind, image in found if kind.fork_rule().is_copied]
     copied = [(kind, image) for kind, image in _repair_fork(whole) if kind.fork_rule().copies(image, fork)]
@@ -206,15 +204,13 @@ def _compare_records(before: RunSnapshot, after: RunSnapshot) -> list[RecordDiff
         sides = (side.records.get(table, []) for side in (before, after))
         old, new = ({record.id_of(record.values()): record.as_dict() for record in records} for records in sides)
         for record_id in dict.fromkeys([*old, *new]):
-            changed = _compare_record(table, record_id, old.get(record_id), new.get(record_id))
+            changed = _compare(table, record_id, old.get(record_id), new.get(record_id))
             if changed is not None:
                 changes.append(changed)
     return changes
 
 
-def _compare_record(
-    table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None
-) -> RecordDifference | None:
+def _compare(table: str, record_id: str, old: dict[str, Any] | None, new: dict[str, Any] | None) -> RecordDifference | None:
     """Compare two states of a record field by field; return None if they are equal."""
     if old is None or new is None:
         return {"table": table, "record_id": record_id, "change": "added" if old is None else "removed", "fields": {}}
@@ -224,10 +220,8 @@ def _compare_record(
 
 def _compare_runs(before: RunSnapshot, after: RunSnapshot) -> list[RecordDifference]:
     """List the differences of two runs: the runs, their spending, then all other records by name."""
-    changes = [
-        _compare_record("runs", f"{before.run_id} {after.run_id}", _comparable_fields(before.run), _comparable_fields(after.run))
-    ]
-    changes.append(_compare_record("charges", "spent", dict(before.spent), dict(after.spent)))
+    changes = [_compare("runs", f"{before.run_id} {after.run_id}", _comparable(before.run), _comparable(after.run))]
+    changes.append(_compare("charges", "spent", dict(before.spent), dict(after.spent)))
     for table in dict.fromkeys([*before.records, *after.records]):
         if table not in ("runs", "charges"):
             changes += _compare_table(table, before.records.get(table, []), after.records.get(table, []))
@@ -237,9 +231,9 @@ def _compare_runs(before: RunSnapshot, after: RunSnapshot) -> list[RecordDiffere
 def _compare_table(table: str, old: list[Record], new: list[Record]) -> list[RecordDifference | None]:
     is_named = all(_name(record) for record in (*old, *new))
     if not is_named:
-        return [_compare_record(table, "all", {"count": len(old)}, {"count": len(new)})]
+        return [_compare(table, "all", {"count": len(old)}, {"count": len(new)})]
     some, others = _index_by_name(old), _index_by_name(new)
-    return [_compare_record(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
+    return [_compare(table, name, some.get(name), others.get(name)) for name in dict.fromkeys([*some, *others])]
 
 
 def _index_by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
@@ -248,7 +242,7 @@ def _index_by_name(records: list[Record]) -> dict[str, dict[str, Any]]:
     for record in records:
         name = _name(record)
         seen[name] += 1
-        found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = _comparable_fields(record)
+        found[name if seen[name] == 1 else f"{name} #{seen[name]}"] = _comparable(record)
     return found
 
 
@@ -262,7 +256,7 @@ def _name(record: Record) -> str:
     return " ".join(str(getattr(record, part)) for part in parts)
 
 
-def _comparable_fields(record: Record) -> dict[str, Any]:
+def _comparable(record: Record) -> dict[str, Any]:
     """Return the fields that can be compared between runs; objects are flattened."""
     found: dict[str, Any] = {}
     for name, value in record.as_dict().items():

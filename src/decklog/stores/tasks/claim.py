@@ -211,9 +211,8 @@ class Claim:
     def enter_context(self) -> None:
         """Attribute records of this context to the task from here on, and refuse them once the lease is lost."""
         actor = {"task_id": self.task.id, "group_id": self.task.group_id}
-        self._layer = attribution.ContextLayer(
-            actor, check=self._check_held, claim=self, held_task=(self.task.id, self.task.fence)
-        )
+        held_task = (self.task.id, self.task.fence)
+        self._layer = attribution.ContextLayer(actor, check=self._check_held, claim=self, held_task=held_task)
         attribution.enter(self._layer)
 
     def leave_context(self) -> None:

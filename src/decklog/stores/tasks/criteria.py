@@ -13,16 +13,7 @@ from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import check_boolean, check_filled, check_object, check_text, check_time
-from decklog.stores.of_run import (
-    RunBound,
-    check_not_over,
-    check_run,
-    given_fields,
-    lock_run,
-    next_number,
-    parse_cleared,
-    part_not_found,
-)
+from decklog.stores.of_run import RunBound, check_open, check_run, given_fields, lock_run, next_number, not_found, parse_cleared
 
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 _HEX = re.compile(r"[0-9a-f]{7,64}")
@@ -171,7 +162,7 @@ class Criteria(RunBound):
     def _record_one(self, run_id: str, fields: dict[str, Any]) -> Criterion:
         present = self._seek_by_text(run_id, fields["criterion"])
         if present is None:
-            check_not_over(self._db, run_id, _OVER)
+            check_open(self._db, run_id, _OVER)
             now = self._now()
             number = next_number(self._db, Criterion, run_id)
             fields = {"created_at": now, **fields}
@@ -212,7 +203,7 @@ class Criteria(RunBound):
         if fields.get("status", CriterionStatus.MET) is not CriterionStatus.MET:
             fields |= _UNBOUND
         if self._differing_fields(present, fields).keys() & {"status", "required"}:
-            check_not_over(self._db, run_id, _OVER)
+            check_open(self._db, run_id, _OVER)
         return self.set_fields(present, fields)
 
     @writes
@@ -265,7 +256,7 @@ class Criteria(RunBound):
         by_number = (one for one in self._list_all(run_id) if str(one.number) == str(criterion))
         found = self._seek_by_text(run_id, str(criterion)) or next(by_number, None)
         if found is None:
-            raise part_not_found(Criterion, run_id, criterion)
+            raise not_found(Criterion, run_id, criterion)
         return found
 
     @reads

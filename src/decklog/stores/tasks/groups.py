@@ -15,7 +15,7 @@ from decklog.records.fork_rules import ForkRule, Refer
 from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.stores.checks import check_boolean, check_filled, check_group_id, check_integer, check_text, check_texts
-from decklog.stores.of_run import RunBound, given_fields, lock_run, next_number, parse_cleared, part_not_found
+from decklog.stores.of_run import RunBound, given_fields, lock_run, next_number, not_found, parse_cleared
 
 RESERVED_IDS = frozenset({"global", "session", "all", "default"})
 SPECIALIZATIONS = "bazinga/templates/specializations/"
@@ -304,7 +304,7 @@ class Groups(RunBound):
         """Get a group of a run."""
         group = self._seek(Group, (run_id, group_id))
         if group is None:
-            raise part_not_found(Group, run_id, group_id)
+            raise not_found(Group, run_id, group_id)
         return group
 
     def of_run(self, run_id: str) -> list[Group]:

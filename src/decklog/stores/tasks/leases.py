@@ -9,16 +9,7 @@ from typing import Any, Protocol
 
 from decklog.core.errors import BudgetExceeded, Conflict, Invalid, LeaseLost
 from decklog.journal.attribution import list_claims
-from decklog.records.operations import (
-    WaitStep,
-    call_step,
-    check_may_wait,
-    read_step,
-    wait_step,
-    waits_to_write,
-    write_step,
-    writes,
-)
+from decklog.records.operations import WaitStep, call_step, check_wait, read_step, wait_step, waits_to_write, write_step, writes
 from decklog.stores.base import Store, StoreParts
 from decklog.stores.checks import LONGEST_RESERVATION_SECONDS, check_span, check_time
 from decklog.stores.of_run import check_run, given_fields
@@ -116,7 +107,7 @@ class Leases(Store):
             raise Invalid("a worker needs a name", field="worker")
         check_span(lease_seconds, "lease_seconds")
         if wait_seconds > 0:
-            check_may_wait(self._db)
+            check_wait(self._db)
         wanted: dict[str, str] = given_fields({"group_id": group_id, "role": role, "tag": tag})
         if task_id is not None:
             from decklog.stores.tasks.why import check_run_of_task, refuse_claim
@@ -302,17 +293,15 @@ class Leases(Store):
     ) -> Task:
         """Extend a lease from now; optionally record the stage of the work."""
         given = given_fields({"stage": stage, "state_name": state_name})
-        return self._extend_lease(task_id, fence, lease_seconds, given)
+        return self._extend(task_id, fence, lease_seconds, given)
 
     @writes
     def refence(self, task_id: str, *, fence: int, lease_seconds: float = DEFAULT_LEASE_SECONDS) -> Task:
         """Continue a task under a new fence, as after a restart; the old fence is refused."""
         note = f"{task_id} goes on under fence {fence + 1}"
-        return self._extend_lease(task_id, fence, lease_seconds, {"fence": fence + 1}, note)
+        return self._extend(task_id, fence, lease_seconds, {"fence": fence + 1}, note)
 
-    def _extend_lease(
-        self, task_id: str, fence: int, lease_seconds: float, changes: dict[str, Any], note: str | None = None
-    ) -> Task:
+    def _extend(self, task_id: str, fence: int, lease_seconds: float, changes: dict[str, Any], note: str | None = None) -> Task:
         """Extend a lease with its reservation; reserve again if that has expired, as after a clock change."""
         check_span(lease_seconds, "lease_seconds")
         term = timedelta(seconds=lease_seconds)
@@ -353,9 +342,8 @@ class Leases(Store):
         bound, _ = self._db.values.bind({"id": task_id})
         self._lock_stream(Task, bound)
         links = self._db.queue_rows(HOLDER_AND_LINKS, bound)
-        changes = end_changes(
-            AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result, blocker=None, blocker_repeats=0
-        )
+        changes = end_changes(AttemptOutcome.DONE, TaskState.DONE, summary=summary, result=result)
+        changes |= {"blocker": None, "blocker_repeats": 0}
         task = self._update_held(task_id, fence, changes, note=summary or "done")
         found = links()
         for run_id, kind in sorted({(run_id, kind) for _, run_id, kind in found if kind is not None}):

@@ -13,7 +13,7 @@ from decklog.records.fork_rules import ForkRule
 from decklog.records.operations import reads, writes
 from decklog.records.record import Record
 from decklog.stores.checks import check_filled, check_integer, check_object, check_text, check_time
-from decklog.stores.of_run import RunBound, given_fields, lock_run, parse_cleared, part_not_found
+from decklog.stores.of_run import RunBound, given_fields, lock_run, not_found, parse_cleared
 
 
 class PhaseStatus(StrEnum):
@@ -101,14 +101,11 @@ def _parse_phase(item: object, place: int) -> dict[str, Any]:
     left: dict[str, Any] = {"name": item} if isinstance(item, str) else dict(check_object(f"phase {place}", item))
     if left.get("number") is None:
         left["number"] = left.pop("phase", None)
-    number: Any = _pop_or_default(left, "number", place)
+    number: Any = _pop(left, "number", place)
     if isinstance(number, str) and len(number) < 19 and number.isascii() and number.isdecimal():
         number = int(number)
     check_integer("a phase's number", number)
-    phase: dict[str, Any] = {
-        "number": number,
-        "name": check_filled("a phase's name", _pop_or_default(left, "name", f"Phase {number}")),
-    }
+    phase: dict[str, Any] = {"number": number, "name": check_filled("a phase's name", _pop(left, "name", f"Phase {number}"))}
     if (status := left.pop("status", None)) is not None:
         phase["status"] = parse_enum(PhaseStatus, str(status), "status")
     if (percent := left.pop("progress_percent", None)) is not None:
@@ -116,11 +113,11 @@ def _parse_phase(item: object, place: int) -> dict[str, Any]:
     for name in ("started_at", "completed_at"):
         if (time := left.pop(name, None)) is not None:
             phase[name] = check_time(name, time)
-    phase["extra"] = check_object("extra", _pop_or_default(left, "extra", {})) | left
+    phase["extra"] = check_object("extra", _pop(left, "extra", {})) | left
     return phase
 
 
-def _pop_or_default(left: dict[str, Any], name: str, default: object) -> object:
+def _pop(left: dict[str, Any], name: str, default: object) -> object:
     value = left.pop(name, None)
     return default if value is None else value
 
@@ -245,9 +242,8 @@ class Plans(RunBound):
             check_integer("progress_percent", progress_percent, high=100)
         lock_run(self._db, run_id)
         present = self.phase(run_id, phase)
-        return self.set_fields(
-            present, phase_changes(present, status, progress_percent, self._now()), note=f"{present.name}: {status}"
-        )
+        changes = phase_changes(present, status, progress_percent, self._now())
+        return self.set_fields(present, changes, note=f"{present.name}: {status}")
 
     @reads
     def get(self, run_id: str) -> Plan:
@@ -277,7 +273,7 @@ class Plans(RunBound):
         wanted, phases = self._stored("text", str(phase)), self._phases(run_id)
         found = [each for each in phases if str(each.number) == wanted] or [each for each in phases if each.name == wanted]
         if not found:
-            raise part_not_found(PlanPhase, run_id, phase, listed_by="plans phases")
+            raise not_found(PlanPhase, run_id, phase, listed_by="plans phases")
         if len(found) > 1:
             numbers = ", ".join(str(each.number) for each in found)
             raise Conflict(f"run {run_id} has {len(found)} phases named {wanted!r}; give the number of one: {numbers}")

@@ -325,11 +325,8 @@ def _parse_subject(
     if template is not None and (title is not None or task is not None):
         raise Invalid("a schedule adds one task or uses a template, not both", field="template")
     if template is not None:
-        return {
-            "task": None,
-            "template": check_filled("template", template),
-            "template_values": check_object("values", values or {}),
-        }
+        filled = check_object("values", values or {})
+        return {"task": None, "template": check_filled("template", template), "template_values": filled}
     whole_task = {**(check_object("task", task) if task is not None else {}), **({} if title is None else {"title": title})}
     check_filled("title", whole_task.get("title"))
     check_fields(Task, whole_task)

@@ -10,7 +10,7 @@ from decklog.records.operations import reads, writes
 from decklog.records.record import Page, Record
 from decklog.records.values import from_json
 from decklog.stores.checks import check_filled
-from decklog.stores.of_run import check_not_over, check_run, parse_cleared
+from decklog.stores.of_run import check_open, check_run, parse_cleared
 from decklog.stores.results.tasks import ClaimExplanation, ReadyTasks, TaskDetails
 from decklog.stores.tasks.claimable import HAS_TAG, READY_TAGS, RUN_IS_ACTIVE, audit_tags, derive_tags, format_tag
 from decklog.stores.tasks.links import Links
@@ -37,7 +37,7 @@ from decklog.stores.tasks.task import (
     sort_by_dependencies,
     with_defaults,
 )
-from decklog.stores.tasks.why import explain_no_claim, explain_task, explain_unclaimable
+from decklog.stores.tasks.why import explain_no_claim, explain_task, explain_wait
 
 # Tasks that can be claimed now. A lease that expired at the last attempt leaves its task blocked.
 _CLAIMABLE = f"""
@@ -113,7 +113,7 @@ class Tasks(Links):
         if task.already:
             self._check_same(task, {**given, **({} if task_id is None else {"id": task_id})}, links)
             return task
-        check_not_over(self._db, run_id, "tasks can't be added to it")
+        check_open(self._db, run_id, "tasks can't be added to it")
         for other in needed:
             self._add(Dependency, run_id=run_id, task_id=task.id, depends_on=other)
         if parent is not None:
@@ -131,9 +131,8 @@ class Tasks(Links):
         now, _ = self._db.values.bind({name: getattr(task, name) for name in given})
         # Default values count as not given, and later edits do not conflict with a repeated call.
         differing = [name for name in bound if bound[name] not in (now[name], added.get(name), defaults[name])]
-        differing += sorted(
-            {"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in self._list_new_kinds(task.id, links)}
-        )
+        new_kinds = self._list_new_kinds(task.id, links)
+        differing += sorted({"depends_on" if kind == LinkKind.BLOCKS else "parent_id" for kind in new_kinds})
         if differing:
             raise Conflict(
                 f"task {task.id} already exists, with another {' and another '.join(differing)}",
@@ -296,7 +295,7 @@ class Tasks(Links):
                     "id": task.id,
                     "title": task.title,
                     "state": task.state.value,
-                    "why": explain_unclaimable(self._db, task, now, steady_now)[1],
+                    "why": explain_wait(self._db, task, now, steady_now)[1],
                 }
                 for task in self._open(run_id, f"not {_CLAIMABLE}", now, limit)
             ],

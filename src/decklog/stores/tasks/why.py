@@ -36,13 +36,13 @@ def check_run_of_task(task: Task, run_id: str | None, wanted: dict[str, str]) ->
     if any(wanted.values()):
         raise Invalid(f"a task is claimed by its id, or by {', '.join(wanted)}; give one of them", field="task_id")
     if run_id not in (None, task.run_id):
-        raise Conflict(f"task {task.id} is of run {task.run_id}, not of {run_id}", task_id=task.id, run_id=task.run_id)
+        raise Conflict(f"task {task.id} belongs to run {task.run_id}, not to {run_id}", task_id=task.id, run_id=task.run_id)
     return task.run_id
 
 
 def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetime]) -> None:
     """Raise the Conflict that explains why a worker can't claim a task by id."""
-    code, reason = explain_unclaimable(db, task, times["now"], times["steady_now"], worker)
+    code, reason = explain_wait(db, task, times["now"], times["steady_now"], worker)
     raise Conflict(
         f"task {task.id} can't be claimed: {reason}",
         hint="Wait for it with wait_seconds, or claim without an id to get what is ready.",
@@ -52,9 +52,7 @@ def refuse_claim(db: Database, task: Task, worker: str, times: dict[str, datetim
     )
 
 
-def explain_unclaimable(
-    db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None
-) -> tuple[str, str]:
+def explain_wait(db: Database, task: Task, now: datetime, steady_now: datetime, worker: str | None = None) -> tuple[str, str]:
     """Return why a task can't be claimed, by a worker or by anybody, as a code and in words."""
     match task.state:
         case TaskState.RUNNING if task.leased_until is not None:
@@ -88,9 +86,7 @@ def explain_no_claim(
     status = db.one("select status from runs where id = :run_id", {"run_id": run_id})
     if status is not None and status[0] not in ("planning", "active"):
         return _explanation("run_paused" if status[0] == "paused" else "run_over", run_id=run_id, status=status[0])
-    return (
-        _explain_ready(db, run_id, wanted, to_text(now)) or _explain_running(db, run_id, steady_now) or _explain_open(db, run_id)
-    )
+    return _explain_ready(db, run_id, wanted, to_text(now)) or _explain_busy(db, run_id, steady_now) or _explain_open(db, run_id)
 
 
 def _explain_ready(db: Database, run_id: str, wanted: dict[str, str | None], now: str) -> ClaimExplanation | None:
@@ -107,7 +103,7 @@ def _explain_ready(db: Database, run_id: str, wanted: dict[str, str | None], now
     return _explanation("later", run_id=run_id, count=later[0], at=from_text(later[1])) if later and later[0] else None
 
 
-def _explain_running(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
+def _explain_busy(db: Database, run_id: str, steady_now: datetime) -> ClaimExplanation | None:
     row = db.one(_RUNNING, {"run_id": run_id})
     if not row or not row[0]:
         return None
@@ -204,7 +200,7 @@ def _status_code(db: Database, task: Task, now: datetime, steady_now: datetime) 
     is_over = task.leased_until is not None and task.leased_until < steady_now
     if task.state == TaskState.RUNNING and is_over and task.failures + 1 < task.max_attempts:
         return "lease_ended", f"the lease of {task.worker} ended, so the next claim can take it"
-    code, words = explain_unclaimable(db, task, now, steady_now)
+    code, words = explain_wait(db, task, now, steady_now)
     return ("ready", "it can be claimed now") if code == "just_now" else (code, words)
 
 

@@ -156,7 +156,7 @@ def newest_image(log: Decklog, record_class: type[Record], record_id: str) -> st
 def write_entry(log: Decklog, record_class: type[Record], image: dict[str, object], stream: str, refs: str | None = None) -> None:
     """Append an entry about a record to any stream, chained as it should be."""
     writer = log.parts.writer
-    columns = list(writer.changed(record_class, tuple(image), tuple(image.values()), "changed", None, False))
+    columns = list(writer.build_change_entry(record_class, tuple(image), tuple(image.values()), "changed", None, False))
     columns[chain.STREAM] = stream
     columns[chain.REFS] = refs
     writer.write([columns])
