@@ -63,12 +63,12 @@ class Job:
             return self._is_withdrawn
 
 
-async def outcome(job: Job, route: Route, *, undo: Callable[[Any], Awaitable[None]] | None = None) -> Any:
+async def await_outcome(job: Job, route: Route, *, undo: Callable[[Any], Awaitable[None]] | None = None) -> Any:
     """Return the outcome of a job.
 
     If the caller is cancelled, `undo` is called with the result, or None.
     """
-    future, done = _sent(job, route)
+    future, done = _submit(job, route)
     try:
         await done.wait()
     except BaseException as problem:
@@ -82,7 +82,7 @@ async def outcome(job: Job, route: Route, *, undo: Callable[[Any], Awaitable[Non
     return future.result()
 
 
-async def handed(act: Callable[[], Any], write: Callable[[Callable[[], Any]], Any], route: Route) -> Any:
+async def await_or_roll_back(act: Callable[[], Any], write: Callable[[Callable[[], Any]], Any], route: Route) -> Any:
     """Return the outcome of a write; when the caller is cancelled first, roll the write back.
 
     A cancellation that comes too late for that is raised at the caller's next await, so that the outcome is never lost.
@@ -94,7 +94,7 @@ async def handed(act: Callable[[], Any], write: Callable[[Callable[[], Any]], An
         return result
 
     job = Job(lambda: write(whole))
-    future, done = _sent(job, route)
+    future, done = _submit(job, route)
     try:
         await done.wait()
     except BaseException as problem:
@@ -110,14 +110,14 @@ async def handed(act: Callable[[], Any], write: Callable[[Callable[[], Any]], An
     return future.result()
 
 
-async def insisted(job: Job, route: Route) -> tuple[Future[Any], bool]:
+async def await_despite_cancel(job: Job, route: Route) -> tuple[Future[Any], bool]:
     """Wait for a job even if cancelled; return its future and whether it was cancelled."""
-    future, done = _sent(job, route)
+    future, done = _submit(job, route)
     was_cancelled = await done.insist()
     return future, was_cancelled
 
 
-def _sent(job: Job, route: Route) -> tuple[Future[Any], loops.Signal]:
+def _submit(job: Job, route: Route) -> tuple[Future[Any], loops.Signal]:
     done = loops.signal()
     future = route(job.run)
     future.add_done_callback(lambda _: done.set())
@@ -202,7 +202,7 @@ class LogCalls:
             pool.shutdown()
 
 
-def alone(act: Callable[[], Any]) -> Future[Any]:
+def run_in_thread(act: Callable[[], Any]) -> Future[Any]:
     """Run a function in a new thread."""
     pool = ThreadPoolExecutor(1, thread_name_prefix="decklog")
     try:

@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
 from decklog.aio import loops
-from decklog.aio.calls import Job, LogCalls, alone, insisted, outcome
+from decklog.aio.calls import Job, LogCalls, await_despite_cancel, await_outcome, run_in_thread
 from decklog.aio.once import AsyncOnce
 from decklog.aio.stores import AsyncStore
 from decklog.aio.transaction import AsyncTransaction, present
@@ -92,7 +92,7 @@ class AsyncDecklog(Stores):
         try:
             await self._calls.semaphore.wait_for_all()
         finally:
-            future, was_cancelled = await insisted(Job(self._shut), alone)
+            future, was_cancelled = await await_despite_cancel(Job(self._shut), run_in_thread)
         future.result()
         if was_cancelled:
             raise loops.cancellation()
@@ -122,9 +122,9 @@ class Opening(Generic[L]):
     async def _open(self) -> L:
         async def closed(log: Decklog | None) -> None:
             if log is not None:
-                await insisted(Job(log.close), alone)
+                await await_despite_cancel(Job(log.close), run_in_thread)
 
-        log = self._kind(await outcome(Job(self._opened), alone, undo=closed))
+        log = self._kind(await await_outcome(Job(self._opened), run_in_thread, undo=closed))
         log._is_own = True
         return log
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from decklog import Claim, Task, TaskState
 from decklog.aio import loops
-from decklog.aio.calls import Job, LogCalls, handed, insisted, outcome
+from decklog.aio.calls import Job, LogCalls, await_despite_cancel, await_or_roll_back, await_outcome
 from decklog.aio.semaphore import Semaphore
 from decklog.aio.transaction import forget, route_of
 from decklog.core.errors import Invalid, LeaseLost
@@ -32,8 +32,8 @@ class AsyncStore:
         operation = next((found for found in operations_of(store_class(self._name)) if found.name == name), None)
         if operation is None:
             raise AttributeError(f"{self._name} has no verb {name!r}; it has {', '.join(dir(self))}")
-        ways = {"answer": self._stepping, "follow": self._following}
-        verb = wraps(operation.function)(ways.get(operation.through, self._calling)(operation))
+        ways = {"answer": self._build_waiting_verb, "follow": self._build_follower}
+        verb = wraps(operation.function)(ways.get(operation.through, self._build_verb)(operation))
         setattr(self, name, verb)
         return verb
 
@@ -44,18 +44,18 @@ class AsyncStore:
     def _store(self) -> Any:
         return getattr(self._calls.log, self._name)
 
-    def _calling(self, operation: Operation) -> Callable[..., Any]:
+    def _build_verb(self, operation: Operation) -> Callable[..., Any]:
         async def verb(*args: Any, **kwargs: Any) -> Any:
             store = self._store
             act = partial(operation.function, store, *args, **kwargs)
             if operation.hands_out:
                 route = self._calls.route(operation.through, route_of(self._calls.log))
-                return await handed(act, self._calls.log.db.write, route)
-            return self._given(await self._done(operation.through, act, self._unclaimed))
+                return await await_or_roll_back(act, self._calls.log.db.write, route)
+            return self._wrap_result(await self._run_verb(operation.through, act, self._release_claim))
 
         return verb
 
-    def _stepping(self, operation: Operation) -> Callable[..., Any]:
+    def _build_waiting_verb(self, operation: Operation) -> Callable[..., Any]:
         assert operation.steps is not None
         begin = operation.steps
 
@@ -66,8 +66,8 @@ class AsyncStore:
                     try:
                         step = steps.send(found)
                     except StopIteration as over:
-                        return self._given(over.value)
-                    found = await self._taken(step, changes)
+                        return self._wrap_result(over.value)
+                    found = await self._run_step(step, changes)
             except OverflowError as problem:
                 raise Invalid(f"a number given to {operation.name} is too large: {problem}") from problem
             finally:
@@ -76,7 +76,7 @@ class AsyncStore:
 
         return verb
 
-    def _following(self, operation: Operation) -> Callable[..., Any]:
+    def _build_follower(self, operation: Operation) -> Callable[..., Any]:
         assert operation.steps is not None
         begin = operation.steps
 
@@ -85,35 +85,35 @@ class AsyncStore:
 
         return verb
 
-    async def _taken(self, step: WaitStep, changes: "VerbWaiter") -> Any:
+    async def _run_step(self, step: WaitStep, changes: "VerbWaiter") -> Any:
         if step.how == "wait":
             check_wait(self._calls.log.db)
             return await changes.wait(step)
         assert step.job is not None
         act = step.job if step.how == "none" else partial(getattr(self._calls.log.db, step.how), step.job)
-        return await self._done(step.how, act, step.undo)
+        return await self._run_verb(step.how, act, step.undo)
 
-    async def _done(self, through: str, act: Callable[[], Any], undo: Callable[[Any], object] | None) -> Any:
+    async def _run_verb(self, through: str, act: Callable[[], Any], undo: Callable[[Any], object] | None) -> Any:
         """Run one step of a verb; undo it if its caller is cancelled."""
         route = self._calls.route(through, route_of(self._calls.log))
 
         async def undone(result: Any) -> None:
             if undo is not None:
-                await insisted(Job(lambda: undo(result)), self._calls.route("none", route_of(self._calls.log)))
+                await await_despite_cancel(Job(lambda: undo(result)), self._calls.route("none", route_of(self._calls.log)))
 
-        return await outcome(Job(act), route, undo=undone)
+        return await await_outcome(Job(act), route, undo=undone)
 
-    def _unclaimed(self, result: Any) -> None:
+    def _release_claim(self, result: Any) -> None:
         if isinstance(result, Claim):
             result.release("the worker was cancelled")
 
-    def _given(self, result: Any) -> Any:
+    def _wrap_result(self, result: Any) -> Any:
         return AsyncClaim(self, result) if isinstance(result, Claim) else result
 
     async def _insist(self, verb: str, /, *args: Any, **kwargs: Any) -> tuple[Any, bool]:
         """Run a verb even if cancelled; return its result and whether it was cancelled."""
         act = partial(getattr(self._store, verb), *args, **kwargs)
-        future, was_cancelled = await insisted(Job(act), self._calls.route("write", route_of(self._calls.log)))
+        future, was_cancelled = await await_despite_cancel(Job(act), self._calls.route("write", route_of(self._calls.log)))
         return future.result(), was_cancelled
 
     async def _watch(self, stream: str | None, wake: Callable[[], None]) -> Callable[[], None]:
@@ -124,7 +124,7 @@ class AsyncStore:
             if stop is not None:
                 stop()
 
-        stop: Callable[[], None] = await outcome(Job(watch), self._calls.route("read", None), undo=stopped)
+        stop: Callable[[], None] = await await_outcome(Job(watch), self._calls.route("read", None), undo=stopped)
         return stop
 
 
@@ -198,7 +198,7 @@ class Following:
             if self._step is None:
                 self._step = self._next()
             if isinstance(self._step, WaitStep):
-                self._found = await self._store._taken(self._step, self._changes)
+                self._found = await self._store._run_step(self._step, self._changes)
             else:
                 self._ready.extend(self._step)
                 self._found = None

@@ -7,7 +7,7 @@ from contextvars import ContextVar, copy_context
 from typing import TYPE_CHECKING, Any
 
 from decklog.aio import loops
-from decklog.aio.calls import Job, Route, insisted
+from decklog.aio.calls import Job, Route, await_despite_cancel
 from decklog.aio.semaphore import Semaphore
 from decklog.core.errors import Busy
 from decklog.log import Decklog
@@ -82,7 +82,7 @@ class AsyncTransaction:
         self._block = self._log.transaction()
         if self._outer is not None:
             self._thread, self._context = self._outer._thread, self._outer._context
-            future, was_cancelled = await insisted(Job(self._block.__enter__), self.submit)
+            future, was_cancelled = await await_despite_cancel(Job(self._block.__enter__), self.submit)
             future.result()
         else:
             await self._begin()
@@ -133,7 +133,7 @@ class AsyncTransaction:
     async def __aexit__(self, _kind: Any, problem: BaseException | None, _trace: Any) -> None:
         end = self._undo if problem is not None else self._commit
         try:
-            future, was_cancelled = await insisted(Job(end), self.submit)
+            future, was_cancelled = await await_despite_cancel(Job(end), self.submit)
         finally:
             self._is_open = False
             _blocks.set(self._token)

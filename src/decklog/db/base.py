@@ -37,7 +37,6 @@ class Database(ABC):
     keeps_heads: bool = False
     # True if Decklog compresses long values, because the database does not.
     packs_blobs: bool
-    # The most transactions that can be open at the same time.
     most_transactions: int
     read_only: bool
     values: Values

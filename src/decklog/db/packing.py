@@ -1,24 +1,24 @@
-"""Long values as a SQLite file keeps them: compressed where that makes them shorter by a fifth.
+"""Compression of long values in SQLite files, if it saves at least a fifth.
 
-PostgreSQL compresses without us. The size is stored with the bytes; where fewer are stored, they are compressed. So what was
-written before anything was compressed reads as it did.
+PostgreSQL compresses by itself. The original size is stored with the bytes; if fewer bytes are stored, they are compressed.
+So uncompressed values of older logs stay readable.
 """
 
 from typing import Any
 from zlib import compress, crc32, decompressobj, error
 
-# Shorter ones share their page with others anyway.
+# Shorter values are not worth compressing, because they share a page with others.
 SHORTEST = 512
-# This much of a value shows whether the rest is worth a try: pictures and archives are not.
+# The compressed sample shows whether the rest is worth compressing; pictures and archives are not.
 _SAMPLE = 16_384
 # The fastest level. Level 6 makes source text an eighth smaller in twice the time.
 _LEVEL = 1
-# A checksum follows the compressed bytes: a few of their bits mean nothing, and would be changed unseen.
+# A checksum follows the compressed bytes, because some damaged bits would go unnoticed.
 _CHECKSUM_BYTES = 4
 
 
 def compress_bytes(content: bytes) -> bytes:
-    """Return bytes as they are stored."""
+    """Return the stored form of bytes: compressed, or unchanged."""
     if len(content) < SHORTEST:
         return content
     if len(content) > _SAMPLE and not _is_worth_compressing(compress(content[:_SAMPLE], _LEVEL), _SAMPLE):
@@ -32,7 +32,7 @@ def _is_worth_compressing(short: bytes, size: int) -> bool:
 
 
 def decompress_bytes(kept: bytes, size: object) -> bytes:
-    """Return the original bytes, given their size; bytes that we did not compress come back unchanged."""
+    """Return the original bytes, given their size. Bytes that are not compressed are returned unchanged."""
     if not isinstance(kept, bytes) or not isinstance(size, int) or len(kept) >= size:
         return kept
     short, checksum = kept[:-_CHECKSUM_BYTES], kept[-_CHECKSUM_BYTES:]
@@ -40,7 +40,7 @@ def decompress_bytes(kept: bytes, size: object) -> bytes:
         return kept
     reading = decompressobj()
     try:
-        # One more than there should be: a damaged length must not fill the memory.
+        # Limit the output, so that damaged bytes can't fill the memory.
         content = reading.decompress(short, size + 1)
     except error:
         return kept
@@ -48,7 +48,7 @@ def decompress_bytes(kept: bytes, size: object) -> bytes:
 
 
 def decompress_start(kept: bytes, most: int) -> bytes:
-    """Return how bytes begin that are kept compressed."""
+    """Return the first bytes of a compressed value."""
     try:
         return decompressobj().decompress(kept, most)
     except error:

@@ -1,4 +1,4 @@
-"""Conditions from optional filters, and the small checks that every list shares."""
+"""Builds conditions from optional filters, and checks paging arguments."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ MAX_PAGE = 1000
 
 
 class Where:
-    """Composes a `where` from a record's own fields only: an unknown column is an error, and nothing can be injected."""
+    """Builds a `where` clause from fields of a record. Unknown columns are errors, so nothing can be injected."""
 
     def __init__(self, record_class: type[Record], **filters: Any) -> None:
         self._record_class = record_class
@@ -67,7 +67,7 @@ class Where:
 
 
 def parse_enum(enumeration: type[E], value: str, name: str) -> E:
-    """Read one of a fixed set of words."""
+    """Parse a member of an enumeration."""
     try:
         return enumeration(value)
     except ValueError:
@@ -79,22 +79,22 @@ def parse_enum(enumeration: type[E], value: str, name: str) -> E:
 
 
 def page_size(limit: int) -> int:
-    """Check how many rows a page may have."""
+    """Check the limit of a page."""
     if not 1 <= limit <= MAX_PAGE:
         raise Invalid(f"limit is {limit}; a page has 1 to {MAX_PAGE} rows", field="limit")
     return limit
 
 
 def parse_position(text: str | int | None) -> int | None:
-    """Read the cursor that a page gave."""
+    """Parse the cursor of a page."""
     try:
         return None if text is None else int(text)
     except ValueError:
-        raise Invalid(f"{text!r} is not a cursor; use the `next` of the page before", field="after") from None
+        raise Invalid(f"{text!r} is not a cursor; use the `next` of the previous page", field="after") from None
 
 
 def parse_moment(when: str | int | datetime, stream: str) -> int | datetime:
-    """Read an entry's number (`17`, or `STREAM:17` of just this stream) or a time."""
+    """Parse an entry number (`17`, or `STREAM:17` of this stream) or a time."""
     if isinstance(when, (int, datetime)):
         return when
     named, colon, number = when.rpartition(":")
@@ -104,7 +104,7 @@ def parse_moment(when: str | int | datetime, stream: str) -> int | datetime:
         return from_text(when)
     except ValueError:
         raise Invalid(
-            f"{when!r} is no moment of {stream}: write an entry's number, {stream}:NUMBER or a time such as 2026-11-15T08:30:00Z",
+            f"{when!r} is not a moment of {stream}: use an entry number, {stream}:NUMBER or a time such as 2026-11-15T08:30:00Z",
             field="when",
         ) from None
 
@@ -113,18 +113,18 @@ _SIZES = (1, 8, 32, 64, 128, 512)
 
 
 def size_for(count: int) -> int:
-    """Return the next of a few sizes: few texts of a statement then serve lists of any length."""
+    """Round up to one of a few sizes, so that few statements serve lists of any length."""
     return next((size for size in _SIZES if size >= count), count)
 
 
 def placed(ids: Sequence[Any]) -> tuple[str, dict[str, Any]]:
-    """Write ids as parameters of an `in` list, as many as one of a few sizes."""
+    """Build the parameters of an `in` list, padded to one of a few sizes."""
     filled = [*ids, *([ids[-1] if ids else ""] * (size_for(len(ids)) - len(ids)))]
     bound = {f"id{place}": one for place, one in enumerate(filled)}
     return ", ".join(f":{name}" for name in bound), bound
 
 
-# How many ids are compared before and after its place in the order.
+# The number of ids to compare before and after it in order.
 _AROUND = 20
 _SHORTEST_BEGINNING = 4
 _ALIKE = 0.75
@@ -140,7 +140,7 @@ select * from (
 
 
 def suggest_id(db: Database, table: str, wanted: object, otherwise: str | None = None, *, column: str = "id") -> str | None:
-    """Return a hint with the closest id, and what to do otherwise."""
+    """Return a hint with the closest id, or with another suggestion."""
     near = nearest(db, table, wanted, column=column) if isinstance(wanted, str) else None
     if near is None:
         return otherwise
@@ -148,17 +148,17 @@ def suggest_id(db: Database, table: str, wanted: object, otherwise: str | None =
 
 
 def nearest(db: Database, table: str, wanted: str, *, column: str = "id") -> str | None:
-    """Find the id that begins so, when only one does, or the one that is most alike."""
+    """Find the only id with this prefix, or the most similar id."""
     bound, _ = db.values.bind({"wanted": wanted})
     sql = _AROUND_IT.format(table=table, column=column)
     known = [row[0] for row in db.read(lambda: db.rows(sql, bound))[1]]
     begun = [one for one in known if one.startswith(wanted)] if len(wanted) >= _SHORTEST_BEGINNING else []
     if begun:
         return str(begun[0]) if len(begun) == 1 else None
-    # Here, and not at the top: only for an error.
+    # Imported here because only errors need it.
     from difflib import get_close_matches
 
-    # Do not suggest ids that differ only in digits: run-8 is no slip for run-7.
+    # Ids that differ only in digits, such as run-7 and run-8, are not typos.
     others = [one for one in known if _without_numbers(one) != _without_numbers(wanted)]
     return next(iter(get_close_matches(wanted, others, 1, _ALIKE)), None)
 

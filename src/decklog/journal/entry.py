@@ -81,7 +81,6 @@ class Entry(Record):
     record_id: str | None = None
     refs: list[str] | None = None
     body: str | None = None
-    # JSON of any shape, chosen by its writer.
     payload: object = None
     body_digest: str | None = None
     payload_digest: str | None = None

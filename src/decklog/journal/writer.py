@@ -94,7 +94,6 @@ class Writer:
             self._link(row, heads)
         self._db.insert("entries", COLUMNS, fresh)  # type: ignore[arg-type]
         self.store_heads(heads)
-        # Index in the background when a stream has grown by a step.
         grown = [head[0] // STREAM_SIZE for head in heads.values() if head[0] % ENTRIES_BETWEEN_STEPS < len(fresh)]
         if grown:
             self._index_soon(max(grown))

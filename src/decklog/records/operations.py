@@ -39,7 +39,7 @@ class Operation:
     through: str
     # Starts the generator of a stepwise verb, for async callers.
     steps: Callable[..., Generator[Any, Any, Any]] | None
-    # Whether the caller gets something that only it can use or return.
+    # Whether the result is a resource that the caller must use or release.
     hands_out: bool
 
     @property
@@ -83,16 +83,16 @@ def wait_step(seconds: float, stream: str | None, *, queue: Hashable = None, pat
 
 
 def check_wait(db: Any) -> None:
-    """Refuse to wait inside a transaction: it keeps others from writing, so nothing could change meanwhile."""
+    """Raise Invalid inside a transaction: it blocks other writers, so waiting would never end."""
     if db.is_in_transaction:
         raise Invalid(
-            "this can't wait inside a transaction: what it waits for could not be written meanwhile",
+            "this can't wait inside a transaction, which blocks the writer that it waits for",
             hint="Wait before or after the block of log.transaction(), or call it without a time to wait.",
         )
 
 
 def check_committed(db: Any, what: str) -> None:
-    """Refuse to hand out a place in the journal inside a transaction: a rolled back entry leaves its number to another."""
+    """Raise Invalid inside a transaction, where a cursor may refer to an entry that is rolled back."""
     if db.is_in_transaction:
         raise Invalid(
             f"{what} can't be used inside a transaction: its entries may still be rolled back, and a reader would skip others",
@@ -144,7 +144,7 @@ _STEPWISE: dict[str, Callable[[str, Any, Any], Any]] = {"answer": _run_steps, "f
 
 
 def _accepted_keywords(function: Callable[..., Any]) -> frozenset[str] | None:
-    """Name the keywords a function takes; None when it takes any."""
+    """Return the keywords that a function accepts; None if it accepts any."""
     code = function.__code__
     named = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     if not code.co_flags & CO_VARKEYWORDS:
@@ -165,7 +165,7 @@ def keyword_fields(function: Callable[..., Any]) -> dict[str, Any] | None:
 
 def _unknown_keywords(function: Callable[..., Any], given: dict[str, Any], known: frozenset[str]) -> Invalid:
     unknown, takes = sorted(given.keys() - known), ", ".join(sorted(known))
-    return Invalid(f"{function.__qualname__} knows no {', '.join(unknown)}; it takes {takes}", unknown=unknown)
+    return Invalid(f"{function.__qualname__} takes no {', '.join(unknown)}; it takes {takes}", unknown=unknown)
 
 
 def within_lease(db: WritableDatabase, job: Callable[[], R]) -> R:
@@ -224,7 +224,7 @@ def _run_signed(function: Callable[..., Any], store: Any, args: tuple[Any, ...],
 
 
 def _build_starter(function: Callable[..., Any], known: frozenset[str] | None) -> Callable[..., Any]:
-    """Return what starts the generator of a stepwise verb."""
+    """Return a function that starts the generator of a stepwise verb."""
 
     def steps(store: Any, /, *args: Any, **kwargs: Any) -> Any:
         if known is not None and not kwargs.keys() <= known:

@@ -188,7 +188,6 @@ class Record:
         defaults = cls._column_defaults()
         columns = {**defaults, **image}
         if len(columns) > len(defaults):
-            # Drop columns that no longer exist.
             columns = {name: columns[name] for name in defaults}
         return columns
 

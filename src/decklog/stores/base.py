@@ -414,7 +414,7 @@ def _parse_cursor(cursor: str, parts: int) -> list[Any]:
     except (ValueError, RecursionError):
         place = None
     if not isinstance(place, list) or len(place) != parts:
-        raise Invalid(f"{cursor!r} is not a cursor; use the `next` of the page before", field="after")
+        raise Invalid(f"{cursor!r} is not a cursor; use the `next` of the previous page", field="after")
     return place
 
 

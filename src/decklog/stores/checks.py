@@ -43,7 +43,6 @@ LONGEST_RESERVATION_SECONDS = 7 * 86400.0
 
 def check_integer(name: str, value: object, *, low: int = 0, high: int = LARGEST) -> int:
     """Check an integer; a boolean is refused."""
-    # bool is a subclass of int, so True would pass as 1.
     if type(value) is not int or not low <= value <= high:
         if high == LARGEST:
             raise Invalid(f"{name} is a whole number, {low} or more; got {value!r}", field=name)

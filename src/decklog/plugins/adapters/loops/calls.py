@@ -15,7 +15,7 @@ from decklog.agents.entries import cut_text, describe_call
 from decklog.agents.events import CallOutcome
 from decklog.agents.texts import storable
 from decklog.aio import loops
-from decklog.aio.calls import Job, insisted
+from decklog.aio.calls import Job, await_despite_cancel
 from decklog.aio.transaction import present as transaction_of
 from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
@@ -99,7 +99,7 @@ async def away(log: Decklog, act: Callable[[], Any]) -> bool:
         # A plain transaction is this thread's own.
         act()
         return False
-    future, was_cancelled = await insisted(Job(act), log.submit if transaction is None else transaction.submit)
+    future, was_cancelled = await await_despite_cancel(Job(act), log.submit if transaction is None else transaction.submit)
     future.result()
     return was_cancelled
 
