@@ -215,7 +215,7 @@ def check_reason(asked: Approval, verdict: Verdict, rationale: str | None) -> No
     if asked.needs_reason and verdict is Verdict.GRANTED and asked.state is ApprovalState.OPEN and not (rationale or "").strip():
         raise Invalid(
             f"a grant of approval {asked.id} needs a reason: the gate blocks without one",
-            hint=f"Give one: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
+            hint=f"Say why: decklog approvals decide {asked.id} granted --by NAME --rationale WHY",
             field="rationale",
             id=asked.id,
         )
