@@ -48,7 +48,7 @@ def medians(commands: dict[str, list[str]]) -> dict[str, float]:
 def split() -> dict[str, float]:
     """Split a hot call's time: the interpreter, our imports, the work."""
     imports = """
-import decklog.cli.call, decklog.cli.exits, decklog.cli.derived, decklog.cli.show, decklog.log
+import decklog.cli.call, decklog.cli.exits, decklog.cli.store_verbs, decklog.cli.show, decklog.log
 import decklog.db.sqlite.database, decklog.journal.journal, decklog.journal.writer, decklog.stores.base
 """
     return medians({"interpreter": [sys.executable, "-c", "pass"], "imports": [sys.executable, "-c", imports]})

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from decklog.cli.derived import find_operation
-from decklog.cli.groups import SENTENCE
+from decklog.cli.groups import OWNER_ONLY_NOTE
+from decklog.cli.store_verbs import find_operation
 from decklog.guard.policy import Policy
 from decklog.guard.policy.policy import normalise
 from decklog.log import STORES
@@ -173,7 +173,7 @@ def _section(path: str, command: click.Command, level: int, shared: dict[str, st
     paragraphs = _paragraphs(command.help or "")
     if _is_verb_of_a_store(path):
         # The Python reference has the rest of its text.
-        paragraphs = [paragraphs[0], *(one for one in paragraphs[1:] if one == SENTENCE or _CHOICES.match(one))]
+        paragraphs = [paragraphs[0], *(one for one in paragraphs[1:] if one == OWNER_ONLY_NOTE or _CHOICES.match(one))]
     parts = [f"{'#' * level} {path}", *paragraphs]
     if isinstance(command, click.Group):
         return parts
@@ -222,7 +222,9 @@ def _owner_commands() -> list[str]:
     from decklog.cli.groups import is_for_the_owner
 
     paths = [
-        path.removeprefix("decklog ") for path, one, _ in commands() if is_for_the_owner(one) or SENTENCE in (one.help or "")
+        path.removeprefix("decklog ")
+        for path, one, _ in commands()
+        if is_for_the_owner(one) or OWNER_ONLY_NOTE in (one.help or "")
     ]
     return sorted(path for path in paths if not any(path.startswith(f"{group} ") for group in paths))
 

@@ -2,7 +2,7 @@
 
 import click
 
-from decklog.cli.main import EXITS_AND_OPTIONS, FIRST, Menu, menu
+from decklog.cli.main import EXITS_AND_OPTIONS, FIRST_SCREEN, Menu, menu
 from tests.registry import commands
 
 
@@ -14,7 +14,7 @@ def man_page() -> str:
         f".SH NAME\ndecklog \\- {_text((menu.help or '').rstrip('.').lower())}",
         ".SH SYNOPSIS\n.B decklog\n.I COMMAND\n[\\fIOPTIONS\\fR]",
         ".SH FIRST COMMANDS",
-        *(_group(title, rows) for title, rows in FIRST),
+        *(_group(title, rows) for title, rows in FIRST_SCREEN),
         ".SH COMMANDS",
         *(_command(path, command) for path, command, _ in commands() if not command.hidden),
         f".SH OPTIONS AND EXIT CODES\n{_text(EXITS_AND_OPTIONS)}",

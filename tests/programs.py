@@ -51,12 +51,12 @@ def _import_everything() -> None:
     for name in decklog.cli.main.COMMANDS:
         decklog.cli.main.menu.get_command(None, name)
     import decklog.agents.intake
-    import decklog.cli.derived
     import decklog.cli.exits
     import decklog.cli.hints
     import decklog.cli.shortcuts
     import decklog.cli.show
     import decklog.cli.signing
+    import decklog.cli.store_verbs
     import decklog.guard.policy
     import decklog.hooks.proxy.relay
     import decklog.location.locate

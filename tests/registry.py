@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from decklog import Record
-from decklog.cli.parameters import Parameter, parameters_of
+from decklog.cli.parameters import Parameter, list_parameters
 from decklog.journal.entry import Entry
 from decklog.log import STORES, store_class
 from decklog.records.operations import Operation, operations_of
@@ -48,7 +48,7 @@ def commands() -> Iterator[tuple[str, click.Command, int]]:
 
 def arguments(operation: Operation, text: str, known: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Make calls of an operation with a text wherever one fits: once with everything, once with only what is required."""
-    parameters = parameters_of(operation)
+    parameters = list_parameters(operation)
     yield {parameter.name: value_for(parameter, text, known) for parameter in parameters}
     yield {parameter.name: value_for(parameter, text, known) for parameter in parameters if parameter.required}
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.cli.derived import operations as spelled_operations
+from decklog.cli.store_verbs import load_operations as spelled_operations
 from decklog.records.operations import Operation
 from tests.every import every
 from tests.generate import (

@@ -7,7 +7,7 @@ from enum import Enum
 from pathlib import Path
 
 import decklog
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
 from decklog.core import errors
 from decklog.log import STORES
 from tests.every import every
@@ -42,7 +42,7 @@ def test_a_log_lists_its_stores(log: decklog.Decklog) -> None:
 
 
 def test_every_enumeration_that_a_verb_takes_is_exported() -> None:
-    taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
+    taken = {parameter.type for _, operation in operations() for parameter in list_parameters(operation)}
     kinds = [kind for kind in taken if isinstance(kind, type) and issubclass(kind, Enum)]
     assert kinds
     assert [kind for kind in kinds if getattr(decklog, kind.__name__, None) is not kind] == []
@@ -70,7 +70,7 @@ def test_a_duration_is_a_number_of_seconds_and_its_name_ends_so() -> None:
     found = {
         f"{store}.{operation.name} {parameter.name}"
         for store, operation in operations()
-        for parameter in parameters_of(operation)
+        for parameter in list_parameters(operation)
         if named.search(parameter.name) or "timedelta" in str(parameter.type)
     }
     assert found == OTHER_UNITS
@@ -78,7 +78,7 @@ def test_a_duration_is_a_number_of_seconds_and_its_name_ends_so() -> None:
 
 def test_digest_of_a_subject_is_named_like_its_column() -> None:
     named = [
-        parameter.name for store, operation in operations() if store == "approvals" for parameter in parameters_of(operation)
+        parameter.name for store, operation in operations() if store == "approvals" for parameter in list_parameters(operation)
     ]
     assert "subject_digest" in named
     assert "digest" not in named

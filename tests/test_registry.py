@@ -11,8 +11,8 @@ import pytest
 
 from decklog import Decklog, Record
 from decklog.cli import run
-from decklog.cli.derived import operations as spelled_operations
-from decklog.cli.parameters import parameters_of, read_words
+from decklog.cli.parameters import list_parameters, parse_arguments
+from decklog.cli.store_verbs import load_operations as spelled_operations
 from decklog.db import schema
 from decklog.log import store_class
 from decklog.records.operations import Operation
@@ -22,7 +22,7 @@ from tests.registry import STORE_NAMES, named, operations, records
 
 
 def takes_a_run(operation: Operation) -> bool:
-    return any(parameter.name == "run_id" for parameter in parameters_of(operation))
+    return any(parameter.name == "run_id" for parameter in list_parameters(operation))
 
 
 SUPPORTED = {str, bytes, int, float, bool, datetime, dict, list, object}
@@ -54,18 +54,18 @@ def test_an_operation_has_help_on_the_command_line(store: str, operation: Operat
     text = " ".join(captured.out.split())
     assert captured.err == ""
     assert " ".join(operation.summary.split())[:60] in text
-    for parameter in parameters_of(operation):
+    for parameter in list_parameters(operation):
         assert (parameter.cli_name.upper() if parameter.positional else parameter.flag) in text
 
 
 @every(("store", "operation"), **named([pair for pair in operations() if takes_a_run(pair[1])]))
 def test_run_parameter_is_spelled_one_way(store: str, operation: Operation) -> None:
     """A verb about a run takes it as `--run` too."""
-    parameters = parameters_of(operation)
+    parameters = list_parameters(operation)
     (of_run,) = (parameter for parameter in parameters if parameter.name == "run_id")
-    assert (of_run.flag, of_run.shown) == ("--run", "RUN")
+    assert (of_run.flag, of_run.metavar) == ("--run", "RUN")
     assert of_run.positional or not of_run.required
-    assert read_words([of_run], ["--run", "commas"]) == {"run_id": "commas"}
+    assert parse_arguments([of_run], ["--run", "commas"]) == {"run_id": "commas"}
 
 
 def test_no_command_has_another_option_for_a_run() -> None:
@@ -75,7 +75,7 @@ def test_no_command_has_another_option_for_a_run() -> None:
 
 @every(("store", "operation"), **named(operations()))
 def test_an_operation_takes_only_what_the_command_line_can_read(store: str, operation: Operation) -> None:
-    for parameter in parameters_of(operation):
+    for parameter in list_parameters(operation):
         origin = getattr(parameter.type, "__origin__", parameter.type)
         is_enum = isinstance(origin, type) and issubclass(origin, StrEnum)
         is_json = isinstance(origin, str) and origin.startswith(("list", "dict"))

@@ -375,7 +375,7 @@ def test_the_same_blocker_twice_in_a_row_is_a_warning(decklog: Program, log_fold
 def test_json_of_another_shape_is_wrong_usage(decklog: Program, log_folder: Path, words: list[str], kind: str) -> None:
     said = decklog(*words)
     assert said.code == 2
-    assert f"takes {kind}" in said.err
+    assert f"must be {kind}" in said.err
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from decklog.cli.derived import operations
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
+from decklog.cli.store_verbs import load_operations
 from decklog.log import STORES
 from tests.cli.conftest import Program
 
@@ -82,8 +82,8 @@ def test_the_hint_of_a_call_without_a_price_names_the_option(decklog: Program, l
 
 def test_no_command_has_two_options_of_one_name_and_none_in_microdollars() -> None:
     for store in STORES:
-        for operation in operations(store).values():
-            flags = [parameter.flag for parameter in parameters_of(operation)]
+        for operation in load_operations(store).values():
+            flags = [parameter.flag for parameter in list_parameters(operation)]
             assert len(flags) == len(set(flags)), operation.name
             assert not [flag for flag in flags if "microdollars" in flag], operation.name
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, ManualClock
-from decklog.cli.lines import cells, fit, wrapped
+from decklog.cli.lines import count_columns, fit, wrap_text
 from decklog.core.display import span
 from decklog.core.processes import Identity
 from tests.cli.conftest import Program
@@ -61,7 +61,7 @@ def test_the_screen_shows_the_question_the_run_and_the_money(busy: Path, decklog
 @pytest.mark.parametrize("columns", [20, 40, 80, 100, 160, 300])
 def test_no_line_is_wider_than_the_terminal(busy: Path, decklog: Program, columns: int) -> None:
     lines = decklog("now", COLUMNS=str(columns)).out.splitlines()
-    assert max(map(cells, lines)) <= columns
+    assert max(map(count_columns, lines)) <= columns
     if columns >= 160:
         assert any("Teach the parser to read trailing commas" in line for line in lines)
 
@@ -108,8 +108,8 @@ def test_an_approval_by_digest_says_what_to_type(busy: Path, decklog: Program) -
 def test_texts_take_just_the_places_they_are_given() -> None:
     from datetime import timedelta
 
-    assert [cells(fit(text, 7)) for text in ("", "a", "long enough", "文書を新", "e\u0301" * 9)] == [7] * 5
-    assert wrapped("a bb ccc " + "d" * 12, 5) == ["a bb", "ccc", "dddd", "dddd", "dddd"]
+    assert [count_columns(fit(text, 7)) for text in ("", "a", "long enough", "文書を新", "e\u0301" * 9)] == [7] * 5
+    assert wrap_text("a bb ccc " + "d" * 12, 5) == ["a bb", "ccc", "dddd", "dddd", "dddd"]
     assert [span(timedelta(seconds=size)) for size in (-5, 41, 720, 7300, 90000, 200000)] == [
         "0 s",
         "41 s",

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.cli.exits import AS_IT_IS, OutputShape
+from decklog.cli.exits import USER_JSON_FIELDS, OutputShape
 from tests.cli.conftest import Program
 from tests.registry import records
 
@@ -91,7 +91,7 @@ def test_every_column_of_users_json_is_shown_as_it_is() -> None:
     # What a template or a schedule makes are tasks as `tasks add` takes them, where what is empty is what is not given.
     # What shows a proposal, and what a review or a mend is made of, nobody wrote by hand.
     of_mends = {"triage", "plan", "places", "tests", "proof", "published"}
-    assert columns - AS_IT_IS == {"task", "tasks", "evidence", "reasons", "passes", "skipped"} | of_mends
+    assert columns - USER_JSON_FIELDS == {"task", "tasks", "evidence", "reasons", "passes", "skipped"} | of_mends
 
 
 def test_a_shape_that_asks_for_nothing_changes_nothing() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
 from decklog.records.operations import Operation, keyword_fields
 from tests.db.processes import unmeasured
 from tests.every import every
@@ -72,7 +72,7 @@ def test_the_words_of_a_verb_are_those_of_its_signature(store: str, operation: O
     written = list(inspect.signature(operation.function).parameters.values())[1:]
     signed = [one for one in written if one.kind is not one.VAR_KEYWORD]
     signed += [inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None) for name in fields]
-    found = parameters_of(operation)
+    found = list_parameters(operation)
     assert [parameter.name for parameter in found] == [one.name for one in signed], store
     for parameter, one in zip(found, signed, strict=True):
         assert parameter.required == (one.default is one.empty)

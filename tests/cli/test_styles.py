@@ -22,7 +22,7 @@ def written(words: str, path: str, kind: type[io.StringIO] = Screen) -> tuple[st
         out, err = kind(), kind()
         patch.setattr(sys, "stdout", out)
         patch.setattr(sys, "stderr", err)
-        patch.setattr(terminal, "_is_wanted", True)
+        patch.setattr(terminal, "_has_colours", True)
         run([*words.split(), "--db", path])
     return out.getvalue(), err.getvalue()
 
@@ -87,4 +87,4 @@ def test_nothing_is_coloured_where_that_is_not_wanted(way: str, path: str, monke
 
 
 def test_a_state_that_nobody_knows_is_plain() -> None:
-    assert terminal.of_word("flying") == terminal.PLAIN
+    assert terminal.status_style("flying") == terminal.PLAIN

@@ -50,7 +50,7 @@ def test_agents_ask_as_ever_and_do_not_speak_for_people(decklog: Program, bound:
     for words in (("ask", "pause lexer", "--from", "ana"), ("critical", "pause lexer", "--from", "ana")):
         refused = decklog(*words, CLAUDECODE="1")
         assert refused.code == 4
-        assert "does not speak for a person" in refused.err
+        assert "a message as a person" in refused.err
     mixed = decklog("ask", "May I?", "--from", "ana", "--as", "dev-1")
     assert (mixed.code, "--as is for agents" in mixed.err) == (2, True)
     assert judge("decklog critical stop").decision == "deny"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
 from tests.registry import operations
 
 SECRETS = ["ghp" + "_" + letter * 4 + "1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q" for letter in "AZ"]
@@ -48,7 +48,7 @@ def test_every_verb_that_takes_a_key_is_here() -> None:
     takes = {
         f"{store}.{operation.name}"
         for store, operation in operations()
-        if any(parameter.name == "key" for parameter in parameters_of(operation))
+        if any(parameter.name == "key" for parameter in list_parameters(operation))
     }
     assert takes - {"effects.known"} == CALLS.keys()
 

@@ -49,14 +49,14 @@ def test_every_tool_has_schemas_and_hints(tools: list[dict[str, Any]]) -> None:
 
 
 def test_tools_and_shortcuts_have_the_same_parameters(tools: list[dict[str, Any]]) -> None:
-    from decklog.cli.shortcuts import parameters
+    from decklog.cli.shortcuts import shortcut_parameters
     from decklog.shortcuts.verbs import VERBS
 
     shared = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools if tool["name"] in VERBS}
     assert set(VERBS) - set(shared) == {"prime"}  # `show` without an id
     for name, accepted in shared.items():
         # Dollars on the command line are microdollars in Python.
-        known = {parameter.name.rstrip("_").removesuffix("_microdollars") for parameter in parameters(name)}
+        known = {parameter.name.rstrip("_").removesuffix("_microdollars") for parameter in shortcut_parameters(name)}
         assert set(accepted) - known <= {"tasks"}, name  # titles, or objects
 
 

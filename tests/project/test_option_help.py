@@ -4,7 +4,7 @@ import click
 import pytest
 
 from decklog.cli.parameter_help import parameter_help, shared_help
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
 from decklog.log import STORES, store_class
 from decklog.records.operations import operations_of
 from tests.registry import commands
@@ -21,7 +21,7 @@ def test_every_parameter_of_a_verb_has_a_description(store: str) -> None:
     missing = [
         f"{store}.{operation.name}: {parameter.name}"
         for operation in operations_of(store_class(store))
-        for parameter in parameters_of(operation)
+        for parameter in list_parameters(operation)
         if not parameter_help(store, operation.name, parameter.name)
     ]
     assert missing == [], "add it to src/decklog/cli/parameter_help/texts.toml"
@@ -38,6 +38,6 @@ def test_every_shared_description_is_used() -> None:
         parameter.name
         for store in STORES
         for operation in operations_of(store_class(store))
-        for parameter in parameters_of(operation)
+        for parameter in list_parameters(operation)
     }
     assert set(shared_help()) - used == set()

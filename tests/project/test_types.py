@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from decklog import NewTask
-from decklog.cli.parameters import parameters_of
+from decklog.cli.parameters import list_parameters
 from tests.db.processes import ROOT, environment
 from tests.project.documents import GENERATED, PYTHON, Block, blocks_of, pages
 from tests.registry import operations
@@ -129,7 +129,7 @@ def _aliases() -> dict[str, set[str]]:
 
 @pytest.mark.slow
 def test_literals_of_every_enumeration_pass_a_type_checker() -> None:
-    taken = {parameter.type for _, operation in operations() for parameter in parameters_of(operation)}
+    taken = {parameter.type for _, operation in operations() for parameter in list_parameters(operation)}
     kinds = {
         kind.__name__: {str(word.value) for word in kind} for kind in taken if isinstance(kind, type) and issubclass(kind, Enum)
     }
@@ -141,6 +141,6 @@ def test_a_new_task_has_the_arguments_of_add() -> None:
         parameter.name
         for store, operation in operations()
         if (store, operation.name) == ("tasks", "add")
-        for parameter in parameters_of(operation)
+        for parameter in list_parameters(operation)
     }
     assert {*NewTask.__annotations__} == arguments - {"run_id"}

@@ -3,7 +3,7 @@
 import re
 
 from decklog import Decklog, RunStatus, Status, TaskState
-from decklog.cli.terminal import BAD, DIM, GOOD, LOUD, of_word
+from decklog.cli.terminal import BAD, DIM, GOOD, LOUD, status_style
 from decklog.conductor.status import STATES
 from decklog.core.display import TONES
 from decklog.web.rendering import sign, state_sign
@@ -44,7 +44,7 @@ def test_a_sign_is_one_element_with_its_colour() -> None:
 def test_every_status_has_a_tone_that_all_interfaces_share() -> None:
     words = {one.value for kind in (Status, TaskState, RunStatus) for one in kind} | set(STATES)
     assert words - SHAPES.keys() <= {"queued", *TONES}
-    assert {word: of_word(word) for word in ("needs attention", "stalled", "blocked", "paused", "done")} == {
+    assert {word: status_style(word) for word in ("needs attention", "stalled", "blocked", "paused", "done")} == {
         "needs attention": LOUD,
         "stalled": BAD,
         "blocked": BAD,

@@ -1,4 +1,4 @@
-"""The command line: one command for agents and people. stdout is data, stderr is talk."""
+"""The command line: one command for agents and people. Results go to stdout, messages to stderr."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         try:
             stream.flush()
         except BrokenPipeError:
-            # Nobody reads it any more. Python must not fail on it again at exit.
+            # The reader closed the pipe. Python would raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
 
@@ -30,36 +30,36 @@ def run(arguments: list[str]) -> int:
     if (code := _run_apart(arguments)) is not None:
         return code
     from decklog.cli.call import Invocation
-    from decklog.cli.exits import report, use_shape_of
+    from decklog.cli.exits import report_error, set_output_shape
 
     call = Invocation(arguments)
-    use_shape_of(call)
+    set_output_shape(call)
     try:
         return _answer(call)
     except BrokenPipeError:
-        # The reader went away, as `head` does. What is still buffered goes nowhere.
+        # The reader closed the pipe, as `head` does. Discard what is still buffered.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (Exception, KeyboardInterrupt) as caught:  # noqa: BLE001
         from decklog.cli.call import WrongUsage
         from decklog.cli.hints import add_next_step, name_options
 
-        # Only JSON in the arguments can be so deep.
+        # Only JSON in the arguments can be nested this deeply.
         problem = WrongUsage("the given JSON is nested too deeply") if isinstance(caught, RecursionError) else caught
         name_options(problem, call)
         add_next_step(problem, call)
-        return report(problem, as_json=call.json)
+        return report_error(problem, as_json=call.json)
 
 
 def _run_apart(arguments: list[str]) -> int | None:
-    """Run the commands that parse their own words; None for all others."""
+    """Run a command that parses its own arguments; return None for all others."""
     if arguments[:1] == ["hook"]:
-        # Called at every step of an agent, so it imports only what it needs.
+        # Agents call hooks at every step, so import as little as possible.
         from decklog.hooks.hook import run as run_hook
 
         return run_hook(arguments[1:])
     if arguments[:1] == ["bazinga"] and arguments[1:2] != ["take-over"]:
-        # --db and --json have the meaning that they have in bazinga-db.
+        # --db and --json mean what they mean in bazinga-db.
         from decklog.cli.projects import Consent
         from decklog.location.locate import find_log_above
         from decklog.plugins.legacy.bazinga.program import run as run_bazinga
@@ -76,11 +76,11 @@ def _answer(call: "Invocation") -> int:
 
         return run_shortcut(call)
     if call.names_operation:
-        from decklog.cli.derived import run_operation
+        from decklog.cli.store_verbs import run_operation
 
         return run_operation(call)
     if call.words == ["now"]:
-        # Shells call it before every prompt; without options it needs no menu.
+        # Shells call `now` before every prompt, so skip the menu.
         from decklog.cli.screens.now import show_now
 
         return show_now(call)

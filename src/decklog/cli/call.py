@@ -1,4 +1,4 @@
-"""One call of the program: its words, and the options that every command shares."""
+"""One invocation of the program: its arguments, and the options that every command shares."""
 
 import os
 from collections.abc import Container, Iterator
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from decklog.location.locate import LogLocation
     from decklog.log import Decklog
 
-# Verbs with a command of their own: the module in `commands`, and the function.
+# Verbs with a hand-written command: the module in `commands`, and the function.
 HAND_WRITTEN = {
     "approvals": {"show": ("records", "show_approval")},
     "runs": {"show": ("records", "show_run"), "timeline": ("records", "timeline"), "diff": ("records", "diff")},
@@ -23,25 +23,25 @@ HAND_WRITTEN = {
 }
 # Stores that accept a sentence instead of a verb, and the command that takes it.
 SENTENCES = {"feedback": ("mend", "file_feedback")}
-# Shortcuts, which find run, task, worker and fencing token.
+# Shortcuts, which detect run, task, worker and fencing token.
 SHORTCUTS = ("next", "done", "fail", "block", "note", "ask", "spend", "recall", "remember", "plan", "prime")
-# Options of every command, at any position, that take a value. The policy of agents' commands knows them too.
+# Options of every command, at any position, that take a value. The guard's policy lists them too.
 WITH_VALUE = ("--db", "--fields")
 _AGENT = {"--agent": "agent", "--agent-id": "agent_id"}
 
 
 class WrongUsage(Invalid):
-    """The command line itself is wrong."""
+    """The arguments of the command line are invalid."""
 
     code = "usage"
 
 
 class Invocation:
-    """Parses the common options at any position; the other words are the command's."""
+    """Parses the common options at any position; the remaining words belong to the command."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.json = False
-        # Whether empty fields are left out; None leaves them out for agents, who pay for every character.
+        # Whether to omit empty fields; None omits them for agents, which pay for every character.
         self.brief: bool | None = None
         self.fields: str | None = None
         self.no_color = False
@@ -80,7 +80,7 @@ class Invocation:
 
     @property
     def is_brief(self) -> bool:
-        """Whether empty fields are left out: by the option, or else for agents."""
+        """Whether to omit empty fields: as the option states, otherwise for agents."""
         if self.brief is not None:
             return self.brief
         from decklog.agents.caller import is_agent
@@ -130,7 +130,7 @@ class Invocation:
         return store in STORES and verb not in HAND_WRITTEN.get(store, ()) and not is_sentence
 
     def open(self, *, writing: bool = True, create: bool = False) -> "Decklog":
-        """Open the log of this call. It is created only at a location that was named."""
+        """Open the log of this call. A missing log is created only at an explicitly named location."""
         place = self.place()
         if not (create and place.is_named):
             place.must_exist()
@@ -139,7 +139,7 @@ class Invocation:
     @staticmethod
     @contextmanager
     def open_temporary() -> "Iterator[Decklog]":
-        """Open a temporary log, which is deleted at the end."""
+        """Open a temporary log and delete it on exit."""
         from tempfile import TemporaryDirectory
 
         from decklog.log import Decklog

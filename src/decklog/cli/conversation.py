@@ -1,4 +1,4 @@
-"""Messages of people to agents."""
+"""Messages from people to agents."""
 
 import os
 import sys
@@ -6,8 +6,8 @@ import sys
 from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.show import show
-from decklog.cli.signing import proving
-from decklog.cli.terminal import say
+from decklog.cli.signing import owner_signature
+from decklog.cli.terminal import print_text
 from decklog.conductor.git.repository import Repository
 from decklog.conductor.settings import require_consent
 from decklog.core.errors import DecklogError, Denied
@@ -30,17 +30,17 @@ def send_message(
     plain: bool = False,
     key: str | None = None,
 ) -> int:
-    """Record a message, acknowledge it first, and report the outcome.
+    """Record and acknowledge a message, then report its outcome.
 
-    Exit 0 done or answered, 7 when it waits for an agent to read it, and otherwise that of the refusal.
+    Return 0 if it is done or answered, 7 if an agent still has to read it. Raise the refusal, if any.
     """
     if is_agent():
-        raise Denied("an agent does not speak for a person", hint="Agents ask without --from: decklog ask QUESTION")
+        raise Denied("an agent can't send a message as a person", hint="Agents ask without --from: decklog ask QUESTION")
     if from_ is not None and not from_.strip():
         raise WrongUsage("--from needs a name", hint="Such as: --from ana")
     with call.open() as log:
         message = log.inbox.post(
-            from_ or _own_name(),
+            from_ or _user_name(),
             text,
             severity=SEVERITIES[word],  # type: ignore[arg-type]
             run_id=run_id,
@@ -48,14 +48,14 @@ def send_message(
             key=key,
         )
         if not call.json:
-            say(f"{message.id}: {message.ack}")
+            print_text(f"{message.id}: {message.ack}")
             sys.stdout.flush()
-        conversation = Conversation(log, voices_here(log))
-        outcome = conversation.handle(message, signing=lambda: proving(log, call.key), with_model=not plain)
+        conversation = Conversation(log, load_models(log))
+        outcome = conversation.handle(message, signing=lambda: owner_signature(log, call.key), with_model=not plain)
     return _show_outcome(call, outcome)
 
 
-def _own_name() -> str:
+def _user_name() -> str:
     return os.environ.get("USER") or os.environ.get("LOGNAME") or str(os.getuid())
 
 
@@ -71,13 +71,13 @@ def _show_outcome(call: Invocation, outcome: MessageOutcome) -> int:
     return _PENDING if message.state == "pending" else 0
 
 
-def voices_here(log: Decklog) -> ModelSetup:
-    """Return the models that the repository of this folder names in its newest commit; without one there are none."""
+def load_models(log: Decklog) -> ModelSetup:
+    """Return the models that the repository of this folder configures in its newest commit; none outside of one."""
     try:
         repository = Repository.here()
         commit = repository.resolve("HEAD")
     except DecklogError:
-        # Outside of a repository there are no settings that could name a model.
+        # Outside of a repository, no settings configure a model.
         return ModelSetup()
     if commit is None:
         return ModelSetup()

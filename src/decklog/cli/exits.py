@@ -7,8 +7,8 @@ from typing import Any
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.core import errors
 
-# JSON of users, in which an empty value may mean something.
-AS_IT_IS = frozenset(
+# Fields with JSON of users, in which an empty value may be significant.
+USER_JSON_FIELDS = frozenset(
     (
         *("arguments", "command", "config", "content", "details", "document", "error", "evidence_files", "extra", "facts"),
         *("findings", "inputs", "metadata", "notes", "payload", "result", "review_passes", "scope", "signature", "snapshot"),
@@ -18,13 +18,13 @@ AS_IT_IS = frozenset(
 
 
 class OutputShape:
-    """Which fields of records are shown; it remembers the omitted ones."""
+    """Selects the fields of records to show, and collects the names of the omitted ones."""
 
     def __init__(self, *, brief: bool = False, fields: tuple[str, ...] = ()) -> None:
         self.brief = brief
         self.fields = fields
         self._left_out: set[str] = set()
-        # Chosen fields that no record of the answer has. That is no error, since the command is done.
+        # Warn about chosen fields that no record has: the command itself succeeded.
         self.warnings: list[str] = []
 
     @property
@@ -32,15 +32,15 @@ class OutputShape:
         return not self.brief and not self.fields
 
     def of_envelope(self, envelope: dict[str, Any]) -> dict[str, Any]:
-        """Return an envelope with its data in this shape, and what it omits."""
+        """Return an envelope with its data in this shape, and a note on the omitted fields."""
         shaped = {**envelope, "data": self.of_data(envelope["data"])} if "data" in envelope else dict(envelope)
         if self.warnings:
             shaped["warnings"] = [*shaped.get("warnings", ()), *self.warnings]
         if self.brief:
             shaped = {name: value for name, value in shaped.items() if name == "data" or not _is_empty(value)}
             if isinstance(shaped.get("error"), dict):
-                shaped["error"] = _filled(shaped["error"])
-        return {**shaped, "left_out": said} if (said := self.left_out) else shaped
+                shaped["error"] = _drop_empty(shaped["error"])
+        return {**shaped, "left_out": note} if (note := self.left_out) else shaped
 
     def of_data(self, data: Any) -> Any:
         """Return JSON values in this shape."""
@@ -63,9 +63,9 @@ class OutputShape:
             return [self._without_empties(item) for item in data]
         if not isinstance(data, dict):
             return data
-        kept = _filled(data)
+        kept = _drop_empty(data)
         self._left_out |= data.keys() - kept.keys()
-        return {name: value if name in AS_IT_IS else self._without_empties(value) for name, value in kept.items()}
+        return {name: value if name in USER_JSON_FIELDS else self._without_empties(value) for name, value in kept.items()}
 
     def _chosen(self, data: Any) -> Any:
         """Keep the chosen fields of a record, or of all records in nested lists."""
@@ -79,53 +79,53 @@ class OutputShape:
         return {name: data[name] for name in self.fields if name in data}
 
     def _look_for_unknown(self, data: Any) -> None:
-        known = dict.fromkeys(_names(data))
+        known = dict.fromkeys(_field_names(data))
         for name in self.fields:
             if known and name not in known:
-                from decklog.cli.suggestions import hint
+                from decklog.cli.suggestions import suggestion_hint
 
-                said = hint(name, known, f"There are: {', '.join(known)}")
-                self.warnings.append(f"there is no field {name} in this answer. {said}")
+                suggestion = suggestion_hint(name, known, f"There are: {', '.join(known)}")
+                self.warnings.append(f"there is no field {name} in this answer. {suggestion}")
 
 
 def _is_empty(value: Any) -> bool:
     return value is None or value == "" or value == [] or value == {}
 
 
-def _filled(record: dict[str, Any]) -> dict[str, Any]:
+def _drop_empty(record: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in record.items() if not _is_empty(value)}
 
 
-def _names(data: Any) -> Iterator[str]:
+def _field_names(data: Any) -> Iterator[str]:
     if isinstance(data, dict):
         yield from data
         for name, value in data.items():
-            if name not in AS_IT_IS:
-                yield from _names(value)
+            if name not in USER_JSON_FIELDS:
+                yield from _field_names(value)
     elif isinstance(data, list):
         for item in data:
-            yield from _names(item)
+            yield from _field_names(item)
 
 
-# A process is one call, so all its output has one shape.
+# A process runs one command, so all its output has one shape.
 _shape = OutputShape()
 
 
-def use_shape_of(call: Invocation) -> None:
+def set_output_shape(call: Invocation) -> None:
     """Set the shape and the colours of the output by the options of a call."""
     global _shape
     _shape = OutputShape(brief=(call.json and call.is_brief) or bool(call.brief), fields=call.chosen_fields)
     if call.no_color:
         from decklog.cli import terminal
 
-        terminal.use_none()
+        terminal.disable_colours()
 
 
-def shape() -> OutputShape:
+def output_shape() -> OutputShape:
     return _shape
 
 
-# The first class an error is an instance of decides.
+# The first matching class determines the exit code.
 EXIT_CODES: tuple[tuple[type[BaseException], int], ...] = (
     (WrongUsage, 2),
     (errors.Busy, 75),
@@ -147,7 +147,7 @@ def exit_code(problem: BaseException) -> int:
     return next(code for kind, code in EXIT_CODES if isinstance(problem, kind))
 
 
-def report(problem: BaseException, *, as_json: bool) -> int:
+def report_error(problem: BaseException, *, as_json: bool) -> int:
     """Print an error to stderr, or as JSON to stdout; return the exit code."""
     if isinstance(problem, KeyboardInterrupt):
         return 130
@@ -159,11 +159,11 @@ def report(problem: BaseException, *, as_json: bool) -> int:
     if as_json:
         print_json({"ok": False, "error": problem.as_dict(), "warnings": []})
     else:
-        from decklog.cli.terminal import BAD, painted, visible
+        from decklog.cli.terminal import BAD, escape_for_terminal, style_text
 
-        sys.stderr.write(f"{painted('decklog:', BAD, sys.stderr)} {visible(problem.message, sys.stderr)}\n")
+        sys.stderr.write(f"{style_text('decklog:', BAD, sys.stderr)} {escape_for_terminal(problem.message, sys.stderr)}\n")
         if problem.hint:
-            sys.stderr.write(f"  {visible(problem.hint, sys.stderr)}\n")
+            sys.stderr.write(f"  {escape_for_terminal(problem.hint, sys.stderr)}\n")
     return exit_code(problem)
 
 
@@ -171,15 +171,15 @@ def print_json(value: Any) -> None:
     """Print one JSON value in the shape of this call."""
     import json
 
-    from decklog.cli.terminal import escaped_json
+    from decklog.cli.terminal import escape_json
 
     if not _shape.is_whole:
         is_envelope = isinstance(value, dict) and "ok" in value
         value = _shape.of_envelope(value) if is_envelope else _shape.of_data(value)
-    sys.stdout.write(escaped_json(json.dumps(value, ensure_ascii=False)) + "\n")
+    sys.stdout.write(escape_json(json.dumps(value, ensure_ascii=False)) + "\n")
 
 
-class Trouble(errors.Invalid):
+class ProblemFound(errors.Invalid):
     """A check found a problem."""
 
     code = "trouble"

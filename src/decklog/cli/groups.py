@@ -1,4 +1,4 @@
-"""Groups of commands: suggestions, examples in the help, and the mark of the owner's commands."""
+"""Command groups: suggestions for unknown commands, examples in the help, and owner-only commands."""
 
 from inspect import cleandoc
 from typing import TypeVar
@@ -7,25 +7,25 @@ import click
 
 from decklog.cli.suggestions import unknown_command
 
-Command = TypeVar("Command", bound=click.Command)
-SENTENCE = "Only for the owner; the policy denies it to agents."
-_mark = "is_for_the_owner"
+CommandT = TypeVar("CommandT", bound=click.Command)
+OWNER_ONLY_NOTE = "Only for the owner; the policy denies it to agents."
+_OWNER_MARK = "is_for_the_owner"
 
 
-def for_the_owner(command: Command) -> Command:
-    """Mark a command that agents may not run, also in its help."""
-    setattr(command, _mark, True)
-    command.help = f"{cleandoc(command.help or '')}\n\n{SENTENCE}".strip()
+def for_the_owner(command: CommandT) -> CommandT:
+    """Mark a command as owner-only, also in its help: the policy denies it to agents."""
+    setattr(command, _OWNER_MARK, True)
+    command.help = f"{cleandoc(command.help or '')}\n\n{OWNER_ONLY_NOTE}".strip()
     return command
 
 
 def is_for_the_owner(command: click.Command) -> bool:
-    """Return whether a command carries the mark."""
-    return getattr(command, _mark, False) is True
+    """Return whether a command is marked as owner-only."""
+    return getattr(command, _OWNER_MARK, False) is True
 
 
 class SuggestingGroup(click.Group):
-    """Raise Usage for an unknown command and name the one that was probably meant."""
+    """A group that suggests the closest command for an unknown one."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] == "list" and "list" not in self.list_commands(ctx) and "find" in self.list_commands(ctx):
@@ -35,11 +35,11 @@ class SuggestingGroup(click.Group):
         return super().resolve_command(ctx, args)
 
 
-def with_examples(command: click.Command, path: str) -> click.Command:
-    """Have a command's help begin with its examples, and lists name it by the whole first line of its help."""
+def add_examples(command: click.Command, path: str) -> click.Command:
+    """Put examples at the start of a command's help, and use the first line of the help as its summary."""
     command.short_help = command.short_help or (command.help or "").partition("\n")[0]
     for name, part in getattr(command, "commands", {}).items():
-        with_examples(part, f"{path} {name}")
+        add_examples(part, f"{path} {name}")
     if (lines := EXAMPLES.get(path)) is None or hasattr(command, "examples"):
         return command
     command.examples = lines  # type: ignore[attr-defined]

@@ -1,10 +1,10 @@
-"""Lines of a screen: pieces of text with a style each, cut to a width, for stdout and for curses."""
+"""Styled lines of text, cut to a width, for stdout and for curses."""
 
 import sys
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-from decklog.cli.terminal import PLAIN, are_shown, coded
+from decklog.cli.terminal import PLAIN, add_style_codes, shows_colours
 from decklog.core.display import one_line, revealed
 
 
@@ -18,20 +18,20 @@ class StyledText(NamedTuple):
 Line = list[StyledText]
 
 
-def written(line: Line, *, colour: bool) -> str:
-    """Write a line, with the codes of its styles where a terminal shows them."""
+def render_line(line: Line, *, colour: bool) -> str:
+    """Return a line as text, with the codes of its styles if `colour` is set."""
     if not colour:
         return "".join(piece.text for piece in line).rstrip()
-    return "".join(coded(piece.text, piece.style) for piece in line).rstrip()
+    return "".join(add_style_codes(piece.text, piece.style) for piece in line).rstrip()
 
 
 def print_lines(lines: list[Line]) -> None:
     """Write lines to stdout."""
-    colour = are_shown()
-    sys.stdout.write("".join(written(line, colour=colour) + "\n" for line in lines))
+    colour = shows_colours()
+    sys.stdout.write("".join(render_line(line, colour=colour) + "\n" for line in lines))
 
 
-def cells(text: str) -> int:
+def count_columns(text: str) -> int:
     """Count the columns of a text on a terminal."""
     if text.isascii():
         return len(text)
@@ -44,49 +44,49 @@ def _width(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
-def fit(text: str, places: int, *, right: bool = False) -> str:
-    """Return a text with a number of columns: cut with a mark, or padded."""
+def fit(text: str, columns: int, *, right: bool = False) -> str:
+    """Return a text that fills the columns exactly: cut with `…`, or padded with blanks."""
     clean = revealed(one_line(text))
-    if cells(clean) > places:
-        clean = _cut(clean, places)
-    blanks = " " * (places - cells(clean))
+    if count_columns(clean) > columns:
+        clean = _cut(clean, columns)
+    blanks = " " * (columns - count_columns(clean))
     return blanks + clean if right else clean + blanks
 
 
-def clipped(line: Line, places: int) -> Line:
-    """Cut a line where the screen ends."""
+def clip_line(line: Line, columns: int) -> Line:
+    """Return a line cut to the columns."""
     kept: Line = []
     for piece in line:
-        left = places - sum(cells(one.text) for one in kept)
-        if cells(piece.text) <= left:
+        left = columns - sum(count_columns(one.text) for one in kept)
+        if count_columns(piece.text) <= left:
             kept.append(piece)
         elif left > 0:
             kept.append(StyledText(_cut(piece.text, left), piece.style))
     return kept
 
 
-def _cut(text: str, places: int) -> str:
+def _cut(text: str, columns: int) -> str:
     kept, used = "", 0
     for character in text:
-        if used + _width(character) > places - 1:
+        if used + _width(character) > columns - 1:
             break
         kept += character
         used += _width(character)
-    return kept + "…" if places > 0 else ""
+    return kept + "…" if columns > 0 else ""
 
 
-def wrapped(text: str, places: int) -> list[str]:
-    """Break a text into lines at its blanks; a word that is too long is broken too."""
+def wrap_text(text: str, columns: int) -> list[str]:
+    """Break a text into lines at blanks; break words that are too long."""
     lines, current = [], ""
     for word in revealed(text).split():
-        while cells(word) > places:
-            head = fit(word, places)[: max(1, places - 1)]
+        while count_columns(word) > columns:
+            head = fit(word, columns)[: max(1, columns - 1)]
             if current:
                 lines.append(current)
                 current = ""
             lines.append(head)
             word = word[len(head) :]
-        if current and cells(current) + 1 + cells(word) > places:
+        if current and count_columns(current) + 1 + count_columns(word) > columns:
             lines.append(current)
             current = word
         else:

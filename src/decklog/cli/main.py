@@ -1,4 +1,4 @@
-"""The menu: commands a person needs in words of their own, and every store's verbs with their help."""
+"""The main menu: hand-written commands, shortcuts, and the verbs of every store."""
 
 import os
 from importlib import import_module
@@ -9,12 +9,12 @@ import click
 
 from decklog import __version__
 from decklog.cli.call import SHORTCUTS, Invocation, WrongUsage
-from decklog.cli.groups import SuggestingGroup, with_examples
+from decklog.cli.groups import SuggestingGroup, add_examples
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Where each hand-written command lives, and what it does: it is imported when it is called, and a line of help is not worth that.
+# The module and the summary of each hand-written command. The summary is here because help must not import every command.
 COMMANDS = {
     "help": ("help", "Show every command (`all`), or what one command takes."),
     "start": ("setup", "Set up Decklog in this repository with a few questions, from the log to the first recorded session."),
@@ -106,8 +106,8 @@ COMMANDS = {
     "bazinga": ("exchange.importing", "Run a command of bazinga-db; prompts and scripts written for it keep working."),
 }
 
-# The first screen of the help, in the order in which people need it; `help all` has every command.
-FIRST = (
+# The first screen of the help, ordered by first use; `help all` lists every command.
+FIRST_SCREEN = (
     ("Start", (("start", "set up this repository with a few questions"), ("init", "only create the log"))),
     (
         "Record",
@@ -146,7 +146,7 @@ FIRST = (
     ),
     ("Check", (("verify", "prove that no entry was changed"), ("doctor", "look for problems and how to fix them"))),
 )
-_MORE = "Every command: decklog help all. One command: decklog COMMAND --help."
+_MORE_HELP = "Every command: decklog help all. One command: decklog COMMAND --help."
 
 # Set by the script of `decklog completion`: click then answers with completions.
 _COMPLETING = "_DECKLOG_COMPLETE"
@@ -157,7 +157,7 @@ Exit codes: 0 done, 1 failed, 2 usage, 3 not found, 4 not permitted, 5 conflict,
 
 
 def find_stores() -> dict[str, str]:
-    """Return the stores with their summaries. Their module is larger than all that help and `where` need."""
+    """Return the stores with their summaries. Import their module late: help and `where` start faster without it."""
     from decklog.log import STORES
 
     return STORES
@@ -168,34 +168,34 @@ def _summaries() -> dict[str, str]:
 
 
 def _store_summaries() -> dict[str, str]:
-    """Return the stores, spelled as people type them, with their summaries."""
+    """Return the stores, as typed on the command line, with their summaries."""
     return {name.replace("_", "-"): summary for name, summary in find_stores().items()}
 
 
 class Menu(SuggestingGroup):
-    """Lists everything, and imports only what is chosen."""
+    """The main menu, which imports a command only when it is called."""
 
     def list_commands(self, _ctx: click.Context) -> list[str]:
         return [*SHORTCUTS, *COMMANDS, *_store_summaries()]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Show the commands that people need first, in groups."""
+        """Write the first screen of the help."""
         formatter.write_text(self.help or "")
-        size = max(len(words) for _, commands in FIRST for words, _ in commands)
-        for title, commands in FIRST:
+        size = max(len(words) for _, commands in FIRST_SCREEN for words, _ in commands)
+        for title, commands in FIRST_SCREEN:
             formatter.write(f"\n{title}\n")
             for words, summary in commands:
                 formatter.write(f"  {ctx.command_path} {words:<{size}}  {summary}\n")
-        formatter.write(f"\n{_MORE}\n")
+        formatter.write(f"\n{_MORE_HELP}\n")
 
     def format_all(self, ctx: click.Context) -> str:
-        """Write out every command with its summary."""
+        """Return every command with its summary."""
         formatter = ctx.make_formatter()
         super().format_help(ctx, formatter)
         return formatter.getvalue()
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> "list[CompletionItem]":
-        """Complete a command from the table of summaries: importing every command for one word takes too long."""
+        """Complete a command from the table of summaries. Importing every command would be slow."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -204,7 +204,7 @@ class Menu(SuggestingGroup):
         return [CompletionItem(name, help=summaries.get(name)) for name in self.list_commands(ctx) if name.startswith(incomplete)]
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands with their summaries from a table: importing all of them for one line each takes too long."""
+        """List the commands with their summaries from a table. Importing every command would be slow."""
         from decklog.shortcuts.verbs import VERBS
 
         short = {name: (verb.__doc__ or "").partition("\n")[0] for name, verb in VERBS.items()}
@@ -215,13 +215,13 @@ class Menu(SuggestingGroup):
 
     def get_command(self, _ctx: click.Context, name: str) -> click.Command | None:
         if name in COMMANDS:
-            return with_examples(load_command(COMMANDS[name][0], f"{name}_" if iskeyword(name) else name), name)
+            return add_examples(load_command(COMMANDS[name][0], f"{name}_" if iskeyword(name) else name), name)
         if name not in SHORTCUTS and name.replace("-", "_") not in find_stores():
             return None
         from decklog.cli.store_menu import StoreMenu, describe_shortcut
 
         if name in SHORTCUTS:
-            return with_examples(describe_shortcut(name), name)
+            return add_examples(describe_shortcut(name), name)
         return StoreMenu(name.replace("-", "_"), load_command)
 
 
@@ -254,5 +254,5 @@ def run_command(call: Invocation) -> int:
     except click.Abort:
         return 130
     except SystemExit:
-        return 0  # click ends the program when the reader of its output went away
+        return 0  # click exits when the reader closed the pipe
     return result if isinstance(result, int) else 0

@@ -1,4 +1,4 @@
-"""From a verb's signature to the words of a command line."""
+"""Parse command-line arguments by the signature of a verb."""
 
 import os
 import sys
@@ -11,17 +11,17 @@ from typing import Any, Literal, Union, get_origin
 from decklog.cli.call import WrongUsage
 from decklog.records.operations import Operation, keyword_fields
 
-_EXPECTED = {
+_VALUE_DESCRIPTIONS = {
     "N": "a whole number",
     "X": "a number",
     "DOLLARS": "a dollar amount such as 0.42",
     "TIME": "a time such as 2026-11-18T09:00:00Z",
     "A,B": "a list such as a,b",
 }
-# A parameter with this suffix is an integer in Python and JSON; on the command line it loses the suffix and takes dollars.
-_MONEY = "_microdollars"
-# So is a price of a million tokens, which keeps its name.
-_PRICE = "_price"
+# An integer in Python and JSON; on the command line the name has no suffix and the value is in dollars.
+_MONEY_SUFFIX = "_microdollars"
+# The price of a million tokens, also in dollars on the command line; it keeps its name.
+_PRICE_SUFFIX = "_price"
 
 
 def _one_of(words: str) -> str:
@@ -29,7 +29,7 @@ def _one_of(words: str) -> str:
 
 
 class Parameter:
-    """One parameter of a verb: a place on the command line, an option, or both."""
+    """A parameter of a verb: a positional argument, an option, or both."""
 
     def __init__(
         self, name: str, annotation: Any, *, positional: bool, required: bool, default: Any, keeps_id: bool = False
@@ -39,19 +39,19 @@ class Parameter:
         self.required = required
         self.default = default
         self.positional = positional
-        self.type = _plain(annotation)
-        # Content of any kind: bytes of a file, a text, or JSON.
+        self.type = _strip_optional(annotation)
+        # Any content: the bytes of a file, a text, or JSON.
         self.is_content = isinstance(annotation, UnionType) and {bytes, object} <= set(annotation.__args__)
         self.is_flag = self.type is bool
-        self.is_money = name.endswith((_MONEY, _PRICE))
-        # All words that are left, each as it is.
+        self.is_money = name.endswith((_MONEY_SUFFIX, _PRICE_SUFFIX))
+        # Takes all remaining words.
         self.takes_rest = positional and getattr(self.type, "__origin__", None) is tuple
 
     @property
     def cli_name(self) -> str:
         """The name on the command line: `task_id` is `--task`, `run_ids` is `--runs`, `cost_microdollars` is `--cost`."""
-        # A name that Python keeps for itself has an underscore behind it.
-        name = self.name.rstrip("_").removesuffix(_MONEY)
+        # Names that Python reserves end in an underscore.
+        name = self.name.rstrip("_").removesuffix(_MONEY_SUFFIX)
         if name.endswith("_ids"):
             return f"{name.removesuffix('_ids')}s"
         return name if self._keeps_id else name.removesuffix("_id")
@@ -61,8 +61,8 @@ class Parameter:
         return "--" + self.cli_name.replace("_", "-")
 
     @property
-    def shown(self) -> str:
-        """How the value is named in help."""
+    def metavar(self) -> str:
+        """The placeholder for the value in help."""
         if isinstance(self.type, type) and issubclass(self.type, Enum):
             return "|".join(member.value for member in self.type)
         if self.is_content:
@@ -76,9 +76,9 @@ class Parameter:
         return words.get(origin, "JSON" if isinstance(origin, str) else "TEXT")
 
     def convert(self, text: str) -> Any:
-        """Read the parameter's value from a word."""
+        """Parse the parameter's value; raise WrongUsage for an invalid one."""
         origin = getattr(self.type, "__origin__", self.type)
-        read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._as_is)
+        read: Callable[[str], Any] = _READERS.get(origin, _read_json if isinstance(origin, str) else self._read_text)
         if isinstance(origin, type) and issubclass(origin, Enum):
             read = origin
         if self.is_content:
@@ -88,41 +88,40 @@ class Parameter:
         try:
             value = read(text)
         except ValueError:
-            wanted = "JSON" if read is _read_json else self.shown
+            expected = "JSON" if read is _read_json else self.metavar
             if read is _read_object:
-                wanted = "a JSON object or a file that holds one"
-            raise WrongUsage(
-                f"{self.flag} must be {_EXPECTED.get(wanted) or _one_of(wanted)} (got {text!r})", hint=self._suggest(text)
-            ) from None
-        self._must_fit(value)
+                expected = "a JSON object or a file that holds one"
+            expected = _VALUE_DESCRIPTIONS.get(expected) or _one_of(expected)
+            raise WrongUsage(f"{self.flag} must be {expected} (got {text!r})", hint=self._suggest(text)) from None
+        self._check_type(value)
         return value
 
     def _suggest(self, text: str) -> str | None:
-        if "|" not in self.shown or self.is_content:
+        if "|" not in self.metavar or self.is_content:
             return None
-        from decklog.cli.suggestions import meant
+        from decklog.cli.suggestions import suggest
 
-        near = meant(text.lower(), self.shown.split("|"))
+        near = suggest(text.lower(), self.metavar.split("|"))
         return near and f"Did you mean {near}?"
 
-    def _must_fit(self, value: Any) -> None:
-        """Refuse JSON of another shape than the signature names."""
-        outer, inner = _shape(self.type)
+    def _check_type(self, value: Any) -> None:
+        """Raise WrongUsage for JSON of another type than the signature has."""
+        outer, inner = _json_types(self.type)
         if not isinstance(value, outer):
-            raise WrongUsage(f"{self.flag} takes a JSON {_CALLED[outer]}")
+            raise WrongUsage(f"{self.flag} must be a JSON {_TYPE_NAMES[outer]}")
         if isinstance(value, list) and not all(isinstance(item, inner) for item in value):
-            raise WrongUsage(f"{self.flag} takes a list of {_CALLED[inner]}s; one of its items is something else")
+            raise WrongUsage(f"{self.flag} must be a list of {_TYPE_NAMES[inner]}s; an item has another type")
 
-    def _as_is(self, text: str) -> str:
-        # A body may come from a pipe; a word that is only a dash means that everywhere.
+    def _read_text(self, text: str) -> str:
+        # A single dash reads stdin, as for every other type.
         return sys.stdin.read() if text == "-" else text
 
 
-_CALLED: dict[type, str] = {dict: "object", list: "list", str: "text"}
+_TYPE_NAMES: dict[type, str] = {dict: "object", list: "list", str: "text"}
 
 
-def _shape(annotation: Any) -> tuple[type, type]:
-    """Read from an annotation what a JSON value must be, and what the items of a list; `object` is anything."""
+def _json_types(annotation: Any) -> tuple[type, type]:
+    """Return the type of a JSON value and of the items of a list, by annotation; `object` allows any type."""
     if isinstance(annotation, str):
         outer = next((kind for kind in (dict, list) if annotation.startswith(kind.__name__)), object)
         return outer, next((kind for kind in (dict, str) if annotation.startswith(f"list[{kind.__name__}")), object)
@@ -134,16 +133,16 @@ def _shape(annotation: Any) -> tuple[type, type]:
     return outer, plain if plain in (dict, str) else object
 
 
-def _plain(annotation: Any) -> Any:
+def _strip_optional(annotation: Any) -> Any:
     if get_origin(annotation) in (Union, UnionType):
-        # Drop the literal texts of an enumeration, which are for type checkers.
+        # Drop the Literal of an enumeration's values, which is for type checkers only.
         inner = [part for part in annotation.__args__ if part is not type(None) and get_origin(part) is not Literal]
         return inner[0] if len(inner) == 1 else object
     return annotation
 
 
 def _read_json(text: str) -> Any:
-    """Read JSON from the word itself, from `@FILE`, or from `-`."""
+    """Parse JSON from the argument itself, from `@FILE`, or from stdin for `-`."""
     import json
 
     if text == "-":
@@ -154,20 +153,20 @@ def _read_json(text: str) -> Any:
 
 
 def read_file(word: str) -> bytes:
-    """Read the file that a word `@FILE` names; a file that is not there is never taken for a text."""
+    """Read the file that the argument `@FILE` names; raise WrongUsage if that fails."""
     try:
         with open(word[1:], "rb") as file:
             return file.read()
     except (OSError, ValueError) as problem:
-        why = problem.strerror if isinstance(problem, OSError) else "its name can't be one"
+        why = problem.strerror if isinstance(problem, OSError) else "this is not a valid file name"
         raise WrongUsage(
             f"the file {word[1:]!r} can't be read: {why}",
-            hint="@ is followed by the path of a file. To give a text that begins with @, write it to a file or to stdin (-).",
+            hint="@ is followed by the path of a file. Pass a text that begins with @ in a file or on stdin (-).",
         ) from None
 
 
 def _read_object(text: str) -> Any:
-    """Read a JSON object from the word itself, from `-`, or from a file named with or without `@`."""
+    """Parse a JSON object from the argument itself, from stdin for `-`, or from a file, named with or without `@`."""
     is_path = text != "-" and not text.startswith(("{", "@")) and os.path.isfile(text)
     return _read_json(f"@{text}" if is_path else text)
 
@@ -181,7 +180,7 @@ def _read_list(text: str) -> Any:
 
 
 def read_time(text: str) -> datetime:
-    """Read a time in ISO-8601, or as `90s`, `15m`, `2h`, `3d` ago."""
+    """Parse a time in ISO-8601, or an age such as `90s`, `15m`, `2h` or `3d`."""
     from datetime import UTC, timedelta
 
     from decklog.core.clock import from_text
@@ -193,14 +192,14 @@ def read_time(text: str) -> datetime:
 
 
 def _read_bytes(text: str) -> bytes:
-    """Read bytes from `@FILE`, from `-`, or from the word itself."""
+    """Read bytes from `@FILE`, from stdin for `-`, or from the argument itself."""
     if text == "-":
         return sys.stdin.buffer.read()
     return read_file(text) if text.startswith("@") else os.fsencode(text)
 
 
 def _read_content(text: str) -> Any:
-    """Read the bytes of a file that is there, or of stdin for `-`; JSON as its value, and any other word as the text it is."""
+    """Read the bytes of an existing file or of stdin (`-`), otherwise parse JSON, otherwise return the text."""
     if text == "-" or text.startswith("@"):
         return _read_bytes(text)
     if text and "\x00" not in text and os.path.isfile(text):
@@ -212,7 +211,7 @@ def _read_content(text: str) -> Any:
 
 
 def read_dollars(text: str) -> int:
-    """Read a dollar amount such as `0.42` or `$5` as microdollars. A comma is refused: it may mean thousands or decimals."""
+    """Parse a dollar amount such as `0.42` or `$5` as microdollars. Refuse commas: they may mean thousands or decimals."""
     whole, _, decimals = text.strip().removeprefix("$").partition(".")
     digits = whole + decimals
     if not (digits.isascii() and digits.isdecimal()) or len(decimals) > _DECIMALS or len(whole) > _LONGEST_AMOUNT:
@@ -242,13 +241,13 @@ _READERS: dict[Any, Callable[[str], Any]] = {
 }
 
 
-def parameters_of(operation: Operation) -> list[Parameter]:
-    """List the parameters of a verb, as they are written."""
-    return parameters_in(operation.function)
+def list_parameters(operation: Operation) -> list[Parameter]:
+    """List the parameters of a verb in the order of its signature."""
+    return list_function_parameters(operation.function)
 
 
-def parameters_in(function: Any) -> list[Parameter]:
-    """List the parameters of a function but the first, as they are written."""
+def list_function_parameters(function: Any) -> list[Parameter]:
+    """List the parameters of a function except the first, in the order of its signature."""
     while hasattr(function, "__wrapped__"):
         function = function.__wrapped__
     code = function.__code__
@@ -272,7 +271,7 @@ def parameters_in(function: Any) -> list[Parameter]:
     ]
 
 
-def read_words(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
+def parse_arguments(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
     """Read a verb's arguments from its words."""
     by_flag = {parameter.flag: parameter for parameter in parameters}
     places = [parameter for parameter in parameters if parameter.positional]
@@ -281,11 +280,11 @@ def read_words(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
     for word in rest:
         if word == "--":
             for plain in rest:
-                _place(places, given, plain)
+                _parse_positional(places, given, plain)
         elif word.startswith("--"):
-            _option(by_flag, given, word, rest)
+            _parse_option(by_flag, given, word, rest)
         else:
-            _place(places, given, word)
+            _parse_positional(places, given, word)
     missing = [parameter for parameter in parameters if parameter.required and parameter.name not in given]
     if missing:
         names = ", ".join(p.cli_name.upper() if p.positional else p.flag for p in missing)
@@ -293,7 +292,7 @@ def read_words(parameters: list[Parameter], words: list[str]) -> dict[str, Any]:
     return given
 
 
-def _place(places: list[Parameter], given: dict[str, Any], word: str) -> None:
+def _parse_positional(places: list[Parameter], given: dict[str, Any], word: str) -> None:
     parameter = next((place for place in places if place.takes_rest or place.name not in given), None)
     if parameter is not None and parameter.takes_rest:
         given[parameter.name] = (*given.get(parameter.name, ()), word)
@@ -303,7 +302,7 @@ def _place(places: list[Parameter], given: dict[str, Any], word: str) -> None:
     given[parameter.name] = parameter.convert(word)
 
 
-def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, rest: Any) -> None:
+def _parse_option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, rest: Any) -> None:
     flag, equals, value = word.partition("=")
     flag = "--" + flag[2:].replace("_", "-")
     parameter = by_flag.get(flag)
@@ -312,13 +311,15 @@ def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, res
         given[positive.name] = False
         return
     if parameter is None:
-        from decklog.cli.suggestions import hint
+        from decklog.cli.suggestions import suggestion_hint
 
         raise WrongUsage(
-            f"unknown option: {flag}", hint=hint(flag, by_flag, f"There are: {', '.join(by_flag)}"), known=list(by_flag)
+            f"unknown option: {flag}",
+            hint=suggestion_hint(flag, by_flag, f"There are: {', '.join(by_flag)}"),
+            known=list(by_flag),
         )
     if parameter.is_flag:
-        given[parameter.name] = _truth(value) if equals else True
+        given[parameter.name] = _parse_bool(value) if equals else True
         return
     text = value if equals else next(rest, None)
     if text is None:
@@ -332,7 +333,7 @@ def _option(by_flag: dict[str, Parameter], given: dict[str, Any], word: str, res
         raise WrongUsage(f"{flag} is given twice")
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     if text.lower() in ("true", "1", "yes"):
         return True
     if text.lower() in ("false", "0", "no"):

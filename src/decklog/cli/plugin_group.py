@@ -1,4 +1,4 @@
-"""Commands that are built from a table or a plug-in: importers, exporters and agent programs."""
+"""Commands built from plug-ins: importers, exporters and agent programs."""
 
 from collections.abc import Callable
 from functools import partial
@@ -7,13 +7,13 @@ from typing import Any
 
 import click
 
-from decklog.cli.groups import SuggestingGroup, with_examples
+from decklog.cli.groups import SuggestingGroup, add_examples
 from decklog.core.errors import Invalid
 from decklog.core.plugins import UNLOADABLE, PluginKind, load_plugin, plugin_names
 
 
 class PluginGroup(SuggestingGroup):
-    """A group whose commands are the plug-ins of a kind. `build` makes a command of one that is none itself."""
+    """A group whose commands are the plug-ins of a kind. `build` turns other plug-ins into commands."""
 
     def __init__(self, kind: PluginKind, build: Callable[[str, Any], click.Command], **settings: Any) -> None:
         super().__init__(**settings)
@@ -29,16 +29,16 @@ class PluginGroup(SuggestingGroup):
         try:
             command = load_plugin(self._kind, name, partial(self._command, name))
         except Invalid as problem:
-            # The help of the group lists the other plug-ins all the same.
+            # The help of the group must still list the other plug-ins.
             command = _unloadable_command(name, problem)
-        return with_examples(command, f"{self.name} {name}")
+        return add_examples(command, f"{self.name} {name}")
 
     def _command(self, name: str, plugin: Any) -> click.Command:
         return plugin if isinstance(plugin, click.Command) else self._build(name, plugin)
 
 
 def _unloadable_command(name: str, problem: Invalid) -> click.Command:
-    """Build a command that raises the problem; it accepts all arguments."""
+    """Build a command that accepts all arguments and raises the problem."""
 
     def fail() -> None:
         raise problem
@@ -49,7 +49,7 @@ def _unloadable_command(name: str, problem: Invalid) -> click.Command:
 
 
 def build_command(name: str, text: str, run: Callable[..., int], *options: Callable[[Any], Any]) -> click.Command:
-    """Build a command of a function, with its arguments and options in the order of the help."""
+    """Build a command from a function; the help lists its arguments and options in this order."""
     command: Any = click.pass_obj(run)
     for option in reversed(options):
         command = option(command)
@@ -57,6 +57,6 @@ def build_command(name: str, text: str, run: Callable[..., int], *options: Calla
 
 
 def load_class(place: str) -> Any:
-    """Return the class at MODULE:CLASS below `decklog.plugins`, which is imported when it is used."""
+    """Import and return the class at MODULE:CLASS below `decklog.plugins`."""
     module, _, name = place.partition(":")
     return getattr(import_module(f"decklog.plugins.{module}"), name)

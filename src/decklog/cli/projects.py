@@ -1,4 +1,4 @@
-"""Whether the log of a bazinga project that was found, and not named, is used: only with this user's yes."""
+"""The user's consent to the log of a bazinga project that was found rather than named."""
 
 import os
 from typing import TYPE_CHECKING
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
 
 class Consent:
-    """What this user said of the project that a call found."""
+    """The user's consent to the project that a call found."""
 
     def __init__(self) -> None:
         self._known: Accepted | None = None
 
     def check(self, database: str) -> None:
-        """Raise NotAccepted for a log that this user did not accept; a missing one will be this user's."""
+        """Raise NotAccepted for an existing log that the user did not accept."""
         log = log_of(database)[0]
         if not os.path.exists(log):
             return
@@ -29,7 +29,7 @@ class Consent:
                 raise
 
     def opened(self, database: str, log: "Decklog") -> None:
-        """Refuse a log in the place of the accepted one, and remember one that was made by this call."""
+        """Check that the opened log is the accepted one; accept a log that this call created."""
         if self._known is not None:
             check_creation_time(_inside(database), self._known, log)
         else:
@@ -37,12 +37,12 @@ class Consent:
 
 
 def accept_project(database: str, log: "Decklog") -> None:
-    """Remember that this user said yes to the log of a project."""
+    """Record the user's consent to the log of a project."""
     accept(_inside(database), None, log.db.made_at())
 
 
 def project_log(folder: str) -> str | None:
-    """Return the log that a folder has as a bazinga project."""
+    """Return the path of a bazinga project's log; None without one."""
     log = log_of(database_of(folder))[0]
     return log if os.path.isfile(log) and not is_old_database(log) else None
 

@@ -1,4 +1,4 @@
-"""Secrets at the terminal: signatures of the owner, by a password or a key that is not stored, and tokens of servers."""
+"""Secrets at the terminal: the owner's password or key passphrase, and server tokens."""
 
 import os
 import sys
@@ -6,24 +6,24 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from decklog.cli.call import WrongUsage
-from decklog.cli.terminal import say
+from decklog.cli.terminal import print_text
 from decklog.core.folders import config_home
 
 if TYPE_CHECKING:
     from decklog.log import Decklog
     from decklog.mcp.token import Token
 
-    class Asking(Protocol):
-        """Asks the person at the terminal; hidden input is not echoed."""
+    class Prompt(Protocol):
+        """Prompts the person at the terminal; hidden input is not echoed."""
 
         def __call__(self, what: str, *, hidden: bool) -> str: ...
 
 
-def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> AbstractContextManager[None]:
-    """Ask for the owner's password or the passphrase of the key, if one is needed and a person can answer."""
-    ask = ask or _prompted
+def owner_signature(log: "Decklog", key: str | None, ask: "Prompt | None" = None) -> AbstractContextManager[None]:
+    """Return a context with the owner's signature; prompt for the password or passphrase, if needed and possible."""
+    ask = ask or _prompt
     if key is not None:
-        return log.proving(key=key, passphrase=passphrase_of(key, ask))
+        return log.proving(key=key, passphrase=read_passphrase(key, ask))
     shown = log.trust.show()
     if not shown["is_bound"] or "problem" in shown or not sys.stdin.isatty():
         return nullcontext()
@@ -32,7 +32,7 @@ def proving(log: "Decklog", key: str | None, ask: "Asking | None" = None) -> Abs
     path = key_path()
     if not os.path.exists(path):
         path = ask(f"Key file of {shown['owner']}", hidden=False)
-    return log.proving(key=path, passphrase=passphrase_of(path, ask))
+    return log.proving(key=path, passphrase=read_passphrase(path, ask))
 
 
 def key_path() -> str:
@@ -40,20 +40,20 @@ def key_path() -> str:
     return os.path.join(config_home(), "owner_ed25519")
 
 
-def passphrase_of(path: str, ask: "Asking | None" = None) -> str | None:
+def read_passphrase(path: str, ask: "Prompt | None" = None) -> str | None:
     """Return the passphrase of a key file, from DECKLOG_PASSPHRASE or the terminal; None if it has none."""
     given = os.environ.get("DECKLOG_PASSPHRASE")
     if given is not None or not sys.stdin.isatty():
         return given
     try:
         with open(os.path.expanduser(path), "rb") as file:
-            is_locked = b"bcrypt" in _decoded(file.read())
+            is_locked = b"bcrypt" in _decode_key(file.read())
     except (OSError, ValueError):
-        return None  # the reader of the key reports what is wrong with it
-    return (ask or _prompted)(f"Passphrase of {path}", hidden=True) if is_locked else None
+        return None  # loading the key reports the problem
+    return (ask or _prompt)(f"Passphrase of {path}", hidden=True) if is_locked else None
 
 
-def asked(what: str, *, twice: bool = False) -> str:
+def ask_hidden(what: str, *, twice: bool = False) -> str:
     """Ask for a value without echo."""
     import click
 
@@ -61,13 +61,13 @@ def asked(what: str, *, twice: bool = False) -> str:
     return answer
 
 
-def _prompted(what: str, *, hidden: bool) -> str:
+def _prompt(what: str, *, hidden: bool) -> str:
     import click
 
-    return asked(what) if hidden else str(click.prompt(what, err=True))
+    return ask_hidden(what) if hidden else str(click.prompt(what, err=True))
 
 
-def _decoded(armoured: bytes) -> bytes:
+def _decode_key(armoured: bytes) -> bytes:
     """Decode the body of an OpenSSH key, which names its cipher in the clear."""
     import base64
 
@@ -75,22 +75,22 @@ def _decoded(armoured: bytes) -> bytes:
     return base64.b64decode(b"".join(lines) + b"==")
 
 
-def token_to_show(file: str | None, variable: str) -> "Token":
-    """Return the token of a server: that of a file or a variable, or a new one if a person at a terminal will see it."""
+def load_token(file: str | None, variable: str) -> "Token":
+    """Return a server's token from a file or variable, or a new one if stderr is a terminal that can show it."""
     from decklog.mcp.token import find_token
 
     token = find_token(file, os.environ, variable)
     if token.is_new and not sys.stderr.isatty():
         raise WrongUsage(
-            "a new token would be shown to nobody, since this is no terminal",
-            hint=f"Name a file for it: --token-file FILE, or set {variable}.",
+            "a new token can only be shown on a terminal",
+            hint=f"Name a file for the token with --token-file FILE, or set {variable}.",
         )
     return token
 
 
-def announce(address: str, token: "Token") -> None:
+def print_address(address: str, token: "Token") -> None:
     """Print the address of a server, and its token if it is new."""
-    say(address)
+    print_text(address)
     sys.stdout.flush()
     if token.is_new:
         sys.stderr.write(f"Token, shown only now: {token.text}\n")

@@ -1,4 +1,4 @@
-"""Terminals: width, colours, and the control characters that must not reach them."""
+"""Terminal output: width, colours, progress, and escaping of control characters."""
 
 import os
 import sys
@@ -14,39 +14,39 @@ def is_terminal(stream: TextIO | None = None) -> bool:
     return (stream or sys.stdout).isatty()
 
 
-def width(otherwise: int = 120) -> int:
-    """Return the width of the terminal in characters; `otherwise` for a file or a pipe."""
-    said = os.environ.get("COLUMNS", "")
-    if said.isdecimal() and int(said) > 0:
-        return int(said)
+def width(default: int = 120) -> int:
+    """Return the width of the terminal in columns; `default` for a file or a pipe."""
+    columns = os.environ.get("COLUMNS", "")
+    if columns.isdecimal() and int(columns) > 0:
+        return int(columns)
     try:
-        return os.get_terminal_size(sys.__stdout__.fileno()).columns or otherwise  # type: ignore[union-attr]
+        return os.get_terminal_size(sys.__stdout__.fileno()).columns or default  # type: ignore[union-attr]
     except (AttributeError, ValueError, OSError):
-        return otherwise
+        return default
 
 
-def visible(text: str, stream: TextIO | None = None) -> str:
-    """Escape control characters if the stream is a terminal: text of an agent must not move the cursor."""
-    return written_out(text) if is_terminal(stream) else text
+def escape_for_terminal(text: str, stream: TextIO | None = None) -> str:
+    """Escape control characters if the stream is a terminal: an agent's text must not move the cursor."""
+    return escape_controls(text) if is_terminal(stream) else text
 
 
-def written_out(text: str) -> str:
-    """Escape control characters in any case, as for a pager."""
-    return text if text.isascii() and text.isprintable() else text.translate(_escapes())
+def escape_controls(text: str) -> str:
+    """Escape control characters in a text."""
+    return text if text.isascii() and text.isprintable() else text.translate(_escape_table())
 
 
-def say(text: str) -> None:
-    """Write a line, or several, for a person."""
-    put(visible(text))
+def print_text(text: str) -> None:
+    """Print a text, with control characters escaped on a terminal."""
+    print_escaped(escape_for_terminal(text))
 
 
-def put(text: str) -> None:
-    """Write a line, or several, that need no escaping."""
+def print_escaped(text: str) -> None:
+    """Print a text that is already escaped."""
     sys.stdout.write(text + "\n")
 
 
-def escaped_json(text: str) -> str:
-    """Escape control characters that JSON allows; parsers read the same text."""
+def escape_json(text: str) -> str:
+    """Escape control characters that JSON allows; parsers read it as the same text."""
     if text.isascii():
         return text
     from decklog.core.display import OBEYED
@@ -54,18 +54,17 @@ def escaped_json(text: str) -> str:
     return text.translate({code: f"\\u{code:04x}" for code in OBEYED if code >= 0x7F})
 
 
-def _escapes() -> dict[int, str]:
+def _escape_table() -> dict[int, str]:
     from decklog.core.display import OBEYED
 
     return {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in OBEYED}
 
 
 class ProgressMeter:
-    """One line on stderr that is written anew a few times a second."""
+    """A progress line on stderr, redrawn a few times a second."""
 
-    def __init__(self, written: Callable[[int], str] = "{:,}".format) -> None:
-        # How an amount is written: a plain number, or bytes.
-        self._written = written
+    def __init__(self, format_amount: Callable[[int], str] = "{:,}".format) -> None:
+        self._format_amount = format_amount
         self._shown = sys.stderr.isatty()
         self._begin = self._last = time.monotonic()
         self._what = ""
@@ -81,9 +80,9 @@ class ProgressMeter:
         self._draw(what, done, whole, (done - self._first) / max(now - self._since, 0.001))
 
     def _draw(self, what: str, done: int, whole: int, rate: float) -> None:
-        counted = self._written(done) if done else "…"
-        count = f"{self._written(done)} of {self._written(whole)} ({100 * done // whole} %)" if whole else counted
-        speed = f"  {self._written(round(rate))}/s" if rate >= 1 else ""
+        amount = self._format_amount(done) if done else "…"
+        count = f"{self._format_amount(done)} of {self._format_amount(whole)} ({100 * done // whole} %)" if whole else amount
+        speed = f"  {self._format_amount(round(rate))}/s" if rate >= 1 else ""
         left = f"  {_duration((whole - done) / rate)} left" if whole and rate > 0 else ""
         sys.stderr.write(f"\r\x1b[K{what}: {count}{speed}{left}")
         sys.stderr.flush()
@@ -105,7 +104,7 @@ def _duration(seconds: float) -> str:
 
 
 PLAIN, LOUD, STRONG, DIM, GOOD, BAD, BUSY = "plain", "loud", "strong", "dim", "good", "bad", "busy"
-# Amber is for what needs a person, and for nothing else.
+# Amber only marks what needs a person.
 _CODES = {LOUD: "1;33", STRONG: "1", DIM: "2", GOOD: "32", BAD: "31", BUSY: "36"}
 _STYLES = {
     display.NEED: LOUD,
@@ -116,36 +115,36 @@ _STYLES = {
     display.GOOD: GOOD,
     display.DIM: DIM,
 }
-# A process is one call, so this is set once.
-_is_wanted = True
+# A process runs one command, so this is set once.
+_has_colours = True
 
 
-def use_none() -> None:
-    """Colour nothing from here on."""
-    global _is_wanted
-    _is_wanted = False
+def disable_colours() -> None:
+    """Turn colours off."""
+    global _has_colours
+    _has_colours = False
 
 
-def are_wanted() -> bool:
-    """Return whether colours are wanted: not with `--no-color`, nor if NO_COLOR is set."""
-    return _is_wanted and not os.environ.get("NO_COLOR")
+def are_colours_wanted() -> bool:
+    """Return whether colours are allowed: not with `--no-color` or NO_COLOR."""
+    return _has_colours and not os.environ.get("NO_COLOR")
 
 
-def are_shown(stream: TextIO | None = None) -> bool:
-    """Return whether a stream gets colours: never a pipe or a file."""
-    return is_terminal(stream) and are_wanted() and os.environ.get("TERM") != "dumb"
+def shows_colours(stream: TextIO | None = None) -> bool:
+    """Return whether a stream shows colours; a pipe or a file never does."""
+    return is_terminal(stream) and are_colours_wanted() and os.environ.get("TERM") != "dumb"
 
 
-def of_word(word: object) -> str:
-    """Return the style of a state, an outcome or a status word."""
+def status_style(word: object) -> str:
+    """Return the style of a state, an outcome or a status."""
     return _STYLES.get(display.TONES.get(str(word), ""), PLAIN)
 
 
-def painted(text: str, style: str, stream: TextIO | None = None) -> str:
-    """Return a text in a style, if colours are shown. It must have no control characters."""
-    return coded(text, style) if are_shown(stream) else text
+def style_text(text: str, style: str, stream: TextIO | None = None) -> str:
+    """Return a text in a style, if the stream shows colours. The text must be escaped already."""
+    return add_style_codes(text, style) if shows_colours(stream) else text
 
 
-def coded(text: str, style: str) -> str:
-    """Return a text with the codes of its style."""
+def add_style_codes(text: str, style: str) -> str:
+    """Return a text with the escape codes of a style."""
     return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style in _CODES and text.strip() else text

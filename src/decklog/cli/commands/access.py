@@ -10,13 +10,13 @@ import click
 
 from decklog.agents.caller import is_agent
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.derived import acting
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.parameters import read_file
 from decklog.cli.projects import accept_project, project_log
 from decklog.cli.show import show
-from decklog.cli.signing import asked, key_path, passphrase_of, proving
-from decklog.cli.terminal import visible, written_out
+from decklog.cli.signing import ask_hidden, key_path, owner_signature, read_passphrase
+from decklog.cli.store_verbs import attribute_writes
+from decklog.cli.terminal import escape_controls, escape_for_terminal
 from decklog.core.errors import Denied, Invalid
 from decklog.core.folders import state_home
 from decklog.location.locate import locate
@@ -58,18 +58,18 @@ def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
     from decklog.conductor.settings import consent_request, record_consent
 
     repository = Repository.find(Path(folder), Path(state_home()))
-    asked = consent_request(repository, starting_commit(repository, commit))
-    facts = {"commit": asked.commit, "digest": asked.digest, "loosens": [one.key for one in asked.settings]}
-    if not asked.settings or asked.is_given:
+    request = consent_request(repository, starting_commit(repository, commit))
+    facts = {"commit": request.commit, "digest": request.digest, "loosens": [one.key for one in request.settings]}
+    if not request.settings or request.is_given:
         return show({**facts, "accepted": True}, as_json=call.json)
-    click.echo(f"decklog.toml of commit {asked.commit[:12]} in {written_out(str(repository.folder))} loosens:", err=True)
-    for one in asked.settings:
-        click.echo(f"  {written_out(one.line())}", err=True)
+    click.echo(f"decklog.toml of commit {request.commit[:12]} in {escape_controls(str(repository.folder))} loosens:", err=True)
+    for one in request.settings:
+        click.echo(f"  {escape_controls(one.line())}", err=True)
     if is_agent() or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise Denied("consent to settings takes a person at a terminal", hint="Run the same command in a terminal of your own.")
     if not click.confirm("Consent to this version of the file?", err=True):
         raise Denied("you did not consent; nothing was recorded")
-    record_consent(repository, asked)
+    record_consent(repository, request)
     return show({**facts, "accepted": True}, as_json=call.json)
 
 
@@ -130,20 +130,20 @@ def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *,
     if password and public_key is not None:
         raise WrongUsage("give a public key or --password, not both")
     secret = _new_password() if password else None
-    with call.open() as log, acting(log, call):
+    with call.open() as log, attribute_writes(log, call):
         line = None if password else _text(public_key) if public_key else _own_key(log)
         contract = log.trust.bind(handle, channel, line, password=secret, persona_name=persona_name)
     if not call.json:
         means = "a password" if password else "the key"
         keep = "The password is kept nowhere: remember it." if password else "Keep the key, and its passphrase, from your agents."
-        sys.stderr.write(_BOUND.format(owner=visible(contract.handle, sys.stderr), means=means, keep=keep))
+        sys.stderr.write(_BOUND.format(owner=escape_for_terminal(contract.handle, sys.stderr), means=means, keep=keep))
     return show(contract, as_json=call.json)
 
 
 def _new_password() -> str:
     if not sys.stdin.isatty():
         raise WrongUsage("a password needs a terminal to be typed at", hint="Use a public key instead.")
-    return asked("A new password, of 12 characters or more", twice=True)
+    return ask_hidden("A new password, of 12 characters or more", twice=True)
 
 
 def _own_key(log: Decklog) -> str:
@@ -154,7 +154,7 @@ def _own_key(log: Decklog) -> str:
             return file.read()
     passphrase = os.environ.get("DECKLOG_PASSPHRASE")
     if passphrase is None and sys.stdin.isatty():
-        passphrase = asked(f"A passphrase for the new key {path}", twice=True)
+        passphrase = ask_hidden(f"A passphrase for the new key {path}", twice=True)
     if not passphrase:
         raise WrongUsage("give a public key: one is created only with a passphrase, typed at a terminal")
     return log.trust.make_key(path, passphrase)
@@ -173,9 +173,9 @@ def sign(call: Invocation, statement: IO[str], key: str) -> int:
     """
     text = _statement(statement.read())
     if sys.stderr.isatty():
-        sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
+        sys.stderr.write(f"You sign: {escape_for_terminal(text, sys.stderr)}\n")
     with call.open(writing=False) as log:
-        signature = log.trust.sign(text, key, passphrase_of(key))
+        signature = log.trust.sign(text, key, read_passphrase(key))
     return show({"signature": signature}, as_json=call.json, text=signature)
 
 
@@ -194,12 +194,12 @@ def apply(call: Invocation, statement: str, signature: str | None, key: str | No
     """
     text = _statement(sys.stdin.read()) if statement == "-" else _text(statement)
     text = _statement(text) if statement.startswith("@") else text
-    with call.open() as log, acting(log, call):
+    with call.open() as log, attribute_writes(log, call):
         if signature is not None:
             return show(log.trust.apply(text, _text(signature).strip()), as_json=call.json)
         if sys.stderr.isatty():
-            sys.stderr.write(f"You sign: {visible(text, sys.stderr)}\n")
-        with proving(log, key):
+            sys.stderr.write(f"You sign: {escape_for_terminal(text, sys.stderr)}\n")
+        with owner_signature(log, key):
             return show(log.trust.apply(text), as_json=call.json)
 
 

@@ -16,7 +16,7 @@ from decklog.agents.setup.guard_trial import BY_HAND, COMMAND, CodexTrust, Liste
 from decklog.agents.setup.installing import SetupState, SetupStep, state_of
 from decklog.agents.setup.parts import AGENTS, FilePart, WholeFile, entries
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram, codex_folder, has_plugin
-from decklog.cli.agent_settings import find_project, installer, setting_of
+from decklog.cli.agent_settings import build_setting, find_project, installer
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.plugin_group import PluginGroup, build_command
@@ -48,7 +48,7 @@ def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], 
         raise WrongUsage("--check, --remove and --print exclude each other, and so do --user and --project")
     scope = program.scope(user=asked["user"], project=asked["project"])
     has_server = _has_server(asked, is_plugin=bool(more.get("plugin_folder")))
-    setting = setting_of(scope, project=_project_of(scope, more.get("plugin_folder")), has_server=has_server, **more)
+    setting = build_setting(scope, project=_project_of(scope, more.get("plugin_folder")), has_server=has_server, **more)
     parts = program.parts(setting)
     if asked["remove"]:
         return _remove(call, program, setting, parts)

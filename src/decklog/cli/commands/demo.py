@@ -12,7 +12,7 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.lines import print_lines
 from decklog.cli.screens.timeline import timeline
-from decklog.cli.show import entry_line, show
+from decklog.cli.show import format_entry, show
 from decklog.cli.terminal import ProgressMeter
 from decklog.demo import SMALLEST, Demo
 from decklog.demo.big import Big, opened
@@ -121,7 +121,7 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")
     for entry in log.journal.find(run_id, task_id=play.killed_task, oldest_first=True):
-        click.echo(entry_line(entry, of_one_stream=True))
+        click.echo(format_entry(entry, of_one_stream=True))
     click.echo("")
 
 

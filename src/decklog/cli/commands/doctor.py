@@ -18,11 +18,11 @@ from decklog.agents.setup.examining import (
 from decklog.agents.setup.guard_trial import COMMAND, try_hooks
 from decklog.agents.setup.supported import PROGRAMS, Setting, SetupScope, SupportedProgram
 from decklog.agents.spool import Spool
-from decklog.cli.agent_settings import find_project, setting_of
+from decklog.cli.agent_settings import build_setting, find_project
 from decklog.cli.call import Invocation
-from decklog.cli.exits import Trouble
+from decklog.cli.exits import ProblemFound
 from decklog.cli.show import show
-from decklog.cli.terminal import ProgressMeter, say
+from decklog.cli.terminal import ProgressMeter, print_text
 from decklog.core.display import counted
 from decklog.core.errors import Damaged, DecklogError
 from decklog.core.plugins import find_ignored_entries
@@ -56,7 +56,7 @@ def _conclude(call: Invocation, facts: dict[str, Any], findings: list[dict[str, 
     """Print the problems, with --json together with the facts; return the exit code."""
     lines = [f"PROBLEM  {finding['what']}\n         {finding['mend']}" for finding in findings]
     lines.append("No problems found." if not findings else f"{counted(len(findings), 'problem')} found.")
-    problem = Trouble(findings[0]["what"], hint=findings[0]["mend"]) if findings else None
+    problem = ProblemFound(findings[0]["what"], hint=findings[0]["mend"]) if findings else None
     return show({**facts, "findings": findings}, as_json=call.json, text="\n".join(lines), problem=problem)
 
 
@@ -99,14 +99,14 @@ def _show_agents(facts: dict[str, Any]) -> None:
     programs = facts["programs"]
     show({name: value for name, value in facts.items() if name != "programs"}, as_json=False)
     for program in programs:
-        say("")
+        print_text("")
         show(program, as_json=False)
     if not programs:
-        say("No program of an agent is on the path.")
+        print_text("No program of an agent is on the path.")
 
 
 def _programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
-    settings = {scope: setting_of(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
+    settings = {scope: build_setting(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
     here = [
         (program, path) for program in PROGRAMS.values() if (path := find_program(program, settings[SetupScope.USER].environment))
     ]
@@ -152,7 +152,7 @@ def _program(
 def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
     """Try the guard of every program that is set up here; return what happened by program, and what is wrong."""
     findings = SetupFindings()
-    settings = {scope: setting_of(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
+    settings = {scope: build_setting(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
     found = {program.name: _tried(program, settings, findings) for program in PROGRAMS.values()}
     return {name: "; ".join(results) for name, results in found.items() if results}, findings.all
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from decklog.cli.call import Invocation
-from decklog.cli.conversation import send_message, voices_here
+from decklog.cli.conversation import load_models, send_message
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.lines import StyledText
 from decklog.cli.show import show
-from decklog.cli.terminal import PLAIN, STRONG, visible
+from decklog.cli.terminal import PLAIN, STRONG, escape_for_terminal
 from decklog.core.errors import NotFound
 from decklog.models.standup import prose_of, standup_of
 from decklog.notify import Round
@@ -48,7 +48,7 @@ def standup(call: Invocation, prose: bool) -> int:
     with call.open(writing=prose) as log:
         now = log.clock.now()
         found = standup_of(log, now)
-        text, why = prose_of(log, voices_here(log), found, at=now) if prose else (None, "")
+        text, why = prose_of(log, load_models(log), found, at=now) if prose else (None, "")
     if why and not call.json:
         sys.stderr.write(f"No prose: {why}\n")
     data = {**found.as_dict(), "markdown": found.markdown, "prose": text}
@@ -78,7 +78,7 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
         found = week_of(log, day_of_week_option(day, now.date()))
     if path is not None:
         return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
-    lines = [[StyledText(visible(line), STRONG if line.startswith("#") else PLAIN)] for line in markdown(found)]
+    lines = [[StyledText(escape_for_terminal(line), STRONG if line.startswith("#") else PLAIN)] for line in markdown(found)]
     return show(found, as_json=call.json, text=lines)
 
 

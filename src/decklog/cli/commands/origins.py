@@ -227,7 +227,7 @@ def _blame_table(found: list[BlamedLine], tasks: dict[str, str]) -> str:
     for line, name in zip(found, names, strict=True):
         day = datetime.fromtimestamp(int(line.facts.get("author-time", 0)), UTC).date()
         row = f"{line.commit[:8]} ({name:{width}} {day} {line.final_line:{digits}}) {line.text}"
-        rows.append(terminal.visible(row, sys.stdout) + "\n")
+        rows.append(terminal.escape_for_terminal(row, sys.stdout) + "\n")
     return "".join(rows)
 
 

@@ -8,13 +8,13 @@ import click
 
 from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.derived import acting
 from decklog.cli.groups import for_the_owner
 from decklog.cli.lines import Line, StyledText
 from decklog.cli.screens.cost import BY, gather, screen
 from decklog.cli.screens.now import LISTED, show_now
 from decklog.cli.show import show
-from decklog.cli.terminal import DIM, PLAIN, is_terminal, of_word, visible, width
+from decklog.cli.store_verbs import attribute_writes
+from decklog.cli.terminal import DIM, PLAIN, escape_for_terminal, is_terminal, status_style, width
 from decklog.core.display import bar, counted, dollars, sparkline
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def top(call: Invocation, seconds: float) -> int:
 
     from decklog.cli.screens.top import run
 
-    with call.open() as log, acting(log, call):
+    with call.open() as log, attribute_writes(log, call):
         try:
             run(log, seconds=seconds)
         except curses.error as problem:
@@ -77,20 +77,20 @@ def burn(call: Invocation) -> int:
 
 
 def _scope_of(budget: "BudgetUsage") -> str:
-    return visible("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
+    return escape_for_terminal("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
 
 
 def _budget_lines(budget: "BudgetUsage", size: int) -> list[Line]:
     """Write a budget in a line; on a terminal that is too narrow for it, in two."""
     state = str(budget["state"])
     days = sparkline([int(day["spent"]) for day in budget["days"]])
-    style = PLAIN if state == "ok" else of_word(state)
+    style = PLAIN if state == "ok" else status_style(state)
     head = [
         StyledText(f"{_scope_of(budget):<{size}}  "),
         StyledText(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
         StyledText(f"  {days}", DIM),
     ]
-    tail = [StyledText(", ".join(_budget_facts(budget))), StyledText(f"  [{state}]", of_word(state))]
+    tail = [StyledText(", ".join(_budget_facts(budget))), StyledText(f"  [{state}]", status_style(state))]
     fits = not is_terminal() or sum(len(piece.text) for piece in (*head, *tail)) + 2 <= width()
     return [[*head, StyledText("  "), *tail]] if fits else [head, [StyledText("    "), *tail]]
 

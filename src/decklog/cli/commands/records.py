@@ -9,12 +9,12 @@ import click
 from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.derived import of_records
 from decklog.cli.screens.approval import lines
 from decklog.cli.screens.timeline import board_lines
 from decklog.cli.screens.timeline import timeline as draw_timeline
-from decklog.cli.show import fitted, painted_entry, plain, show
-from decklog.cli.terminal import STRONG, painted, put, say, width
+from decklog.cli.show import format_table, format_value, show, style_entry
+from decklog.cli.store_verbs import add_status_to_rows
+from decklog.cli.terminal import STRONG, print_escaped, print_text, style_text, width
 from decklog.core.display import counted, dollars
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
@@ -45,21 +45,21 @@ def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> in
         snapshot = log.runs.snapshot(run_id, at=at)
         data = snapshot.as_dict()
         if at is None:
-            data["run"] = of_records(log, "runs", [data["run"]])[0]
-            data |= {"tasks": of_records(log, "tasks", data["tasks"])} if data.get("tasks") else {}
+            data["run"] = add_status_to_rows(log, "runs", [data["run"]])[0]
+            data |= {"tasks": add_status_to_rows(log, "tasks", data["tasks"])} if data.get("tasks") else {}
     if call.json:
         return show(data, as_json=True)
     show({name: value for name, value in data["run"].items() if value not in ("", 0, [], {})}, as_json=False)
     spent = data["spent"]
     if spent["calls"]:
         calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
-        say(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced(spent)}")
+        print_text(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced(spent)}")
     for name, rows in data.items():
         if isinstance(rows, list) and rows and name not in _ELSEWHERE:
-            put(f"\n{painted(name, STRONG)}{_cut(rows)}\n{fitted(_brief(rows[:_MOST]))[0].rstrip()}")
-    put(f"\n{painted('latest entries', STRONG)}")
+            print_escaped(f"\n{style_text(name, STRONG)}{_cut(rows)}\n{format_table(_brief(rows[:_MOST]))[0].rstrip()}")
+    print_escaped(f"\n{style_text('latest entries', STRONG)}")
     for entry in snapshot.recent[-_RECENT:]:
-        put(painted_entry(entry, of_one_stream=True))
+        print_escaped(style_entry(entry, of_one_stream=True))
     return 0
 
 
@@ -128,7 +128,7 @@ def diff(call: Invocation, before: str, after: str) -> int:
 
 
 def _value(value: Any) -> str:
-    return "(nothing)" if value in (None, "", [], {}) else plain(value)
+    return "(nothing)" if value in (None, "", [], {}) else format_value(value)
 
 
 @click.command("show")

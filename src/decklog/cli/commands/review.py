@@ -12,7 +12,7 @@ from decklog.agents.prime import Prime
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup
 from decklog.cli.show import show
-from decklog.cli.terminal import say, visible
+from decklog.cli.terminal import escape_for_terminal, print_text
 from decklog.conductor.git.repository import Repository, starting_commit
 from decklog.core.errors import NotFound
 from decklog.log import Decklog
@@ -95,7 +95,7 @@ def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, f
     change = _find_change(words, worktree, base)
     is_shown = form == "text" and not call.json
     with call.open() as log:
-        found = run_gate(log, change, on_stage=lambda one: say(_stage_text(one)) if is_shown else None, **given)
+        found = run_gate(log, change, on_stage=lambda one: print_text(_stage_text(one)) if is_shown else None, **given)
     _write(call, found, form, out)
     return _EXITS[found.verdict.value]
 
@@ -184,7 +184,7 @@ def _write(call: Invocation, found: "Review", form: str, out: str | None) -> Non
         return
     text = markdown(found) if form == "markdown" else json.dumps(sarif(found), indent=2) + "\n"
     if out is None:
-        sys.stdout.write(visible(text))
+        sys.stdout.write(escape_for_terminal(text))
     else:
         Path(out).write_text(text, encoding="utf-8")
 
@@ -241,7 +241,7 @@ def _show_prompt(call: Invocation, composed: ComposedPrompt) -> int:
     whole = {"digest": prompt.digest, "tokens": prompt.tokens, "fits": composed.fits, "left_out": list(composed.left_out)}
     if call.json:
         return show({**whole, "parts": parts, "text": prompt.text}, as_json=True)
-    sys.stdout.write(visible(prompt.text))
+    sys.stdout.write(escape_for_terminal(prompt.text))
     for part in parts:
         _tell(f"{part['name']}: about {part['tokens']} tokens{', stable' if part['stable'] else ''}, {part['digest'][:12]}")
     _tell(f"about {prompt.tokens} of {composed.most_tokens} tokens, {prompt.digest[:12]}")
@@ -252,4 +252,4 @@ def _show_prompt(call: Invocation, composed: ComposedPrompt) -> int:
 
 def _tell(text: str) -> None:
     """Print a remark to stderr."""
-    sys.stderr.write(visible(text, sys.stderr) + "\n")
+    sys.stderr.write(escape_for_terminal(text, sys.stderr) + "\n")

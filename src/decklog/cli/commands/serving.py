@@ -12,7 +12,7 @@ import click
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
-from decklog.cli.signing import announce, token_to_show
+from decklog.cli.signing import load_token, print_address
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation
@@ -119,8 +119,8 @@ def _over_http(server: object, port: int, token_file: str | None) -> int:
     from decklog.mcp.http import listen, serve
     from decklog.mcp.token import VARIABLE
 
-    token = token_to_show(token_file, VARIABLE)
-    serve(server, listen(port), token, lambda address: announce(address, token))  # type: ignore[arg-type]
+    token = load_token(token_file, VARIABLE)
+    serve(server, listen(port), token, lambda address: print_address(address, token))  # type: ignore[arg-type]
     return 0
 
 

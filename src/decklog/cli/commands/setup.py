@@ -15,11 +15,11 @@ from decklog.agents.setup.installing import SetupState, state_of
 from decklog.agents.setup.supported import PROGRAMS
 from decklog.agents.setup.supported import agents_md as notes
 from decklog.cli import run, terminal
-from decklog.cli.agent_settings import find_project, installer, setting_of
+from decklog.cli.agent_settings import build_setting, find_project, installer
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
-from decklog.cli.terminal import STRONG, painted
+from decklog.cli.terminal import STRONG, style_text
 from decklog.core.display import counted, sized
 from decklog.core.errors import Busy, Conflict, DecklogError
 from decklog.location.locate import (
@@ -87,7 +87,7 @@ def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
     if steps and (agents_md or click.confirm(f"Write the commands for agents into {names}?", default=False)):
         installer().carry_out(steps)
         if not call.json:
-            terminal.say(f"Written: {names}")
+            terminal.print_text(f"Written: {names}")
 
 
 def _make(call: Invocation, meant: LogLocation, settle: Callable[[], list[str]] = list) -> int:
@@ -237,7 +237,7 @@ def start(call: Invocation) -> int:
     for step in steps:
         if not click.confirm(f"{step.question} ({step.command})", default=True):
             if step.words[0] == "init":
-                terminal.say("Nothing was changed.")
+                terminal.print_text("Nothing was changed.")
                 return 0
             continue
         if (code := run(_with_log(call, step))) != 0:
@@ -273,7 +273,7 @@ def _count(history: SessionFiles, root: str) -> str | None:
 
 def _is_set_up(history: SessionFiles, root: str) -> bool:
     program = PROGRAMS[history.program]
-    settings = (setting_of(scope, project=root) for scope in program.scopes)
+    settings = (build_setting(scope, project=root) for scope in program.scopes)
     return any(state_of(part) is SetupState.INSTALLED for setting in settings for part in program.parts(setting))
 
 
@@ -281,10 +281,12 @@ def _finish(call: Invocation) -> int:
     """Show what is in the log, and how to go on and to take it back."""
     if not call.place().exists:
         return 0
-    terminal.put("")
+    terminal.print_escaped("")
     if (code := run(["cost", *(["--db", call.db] if call.db else [])])) != 0:
         return code
-    terminal.put("")
-    terminal.put(f"{painted('Ready.', STRONG)} Next: decklog serve opens the dashboard, decklog now shows what runs.")
-    terminal.put("Take it back: decklog setup claude --remove, and delete the folder .decklog")
+    terminal.print_escaped("")
+    terminal.print_escaped(
+        f"{style_text('Ready.', STRONG)} Next: decklog serve opens the dashboard, decklog now shows what runs."
+    )
+    terminal.print_escaped("Take it back: decklog setup claude --remove, and delete the folder .decklog")
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from decklog.cli.lines import Line, StyledText, wrapped, written
+from decklog.cli.lines import Line, StyledText, render_line, wrap_text
 from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, width
 from decklog.core.clock import from_text
 from decklog.core.display import dollars, revealed, span
@@ -25,10 +25,10 @@ _LONGEST = 2_000
 def lines(approval: Mapping[str, Any], now: datetime, width: int, *, with_next: bool = True) -> list[Line]:
     """Write the question, who asks and until when, the thing itself, how its digest compares, and what to type next."""
     question = approval["question"] or approval["verdict"] or ""
-    head: list[Line] = [[StyledText(part, STRONG)] for text in question.splitlines() or [""] for part in wrapped(text, width)]
+    head: list[Line] = [[StyledText(part, STRONG)] for text in question.splitlines() or [""] for part in wrap_text(text, width)]
     is_open = approval["state"] == "open"
-    facts = [[StyledText(part, LOUD if is_open else PLAIN)] for part in wrapped(standing(approval, now), width)]
-    facts += [[StyledText(part, DIM)] for part in wrapped(_held(approval["cause"]), width)]
+    facts = [[StyledText(part, LOUD if is_open else PLAIN)] for part in wrap_text(standing(approval, now), width)]
+    facts += [[StyledText(part, DIM)] for part in wrap_text(_held(approval["cause"]), width)]
     return [*head, *facts, *_about(approval, width), *(_next(approval, is_open) if with_next else [])]
 
 
@@ -132,7 +132,7 @@ def _describe_subject(log: Decklog, operation: str, arguments: Mapping[str, Any]
     if operation == "approvals.decide":
         shown = log.approvals.show(arguments["approval_id"])
         described = lines(shown, log.clock.now(), width(100), with_next=False)
-        return [written(line, colour=False) for line in described]
+        return [render_line(line, colour=False) for line in described]
     if operation == "effects.reconcile":
         effect = log.effects.get(arguments["effect_id"])
         facts = [f"{effect.tool} in step {effect.step}, {effect.state}", f"arguments {effect.arguments}", f"note {effect.note}"]

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from decklog.agents.sessions import HISTORIES
-from decklog.cli.lines import Line, StyledText, cells, clipped, fit
+from decklog.cli.lines import Line, StyledText, clip_line, count_columns, fit
 from decklog.cli.terminal import BUSY, DIM, STRONG, width
 from decklog.core.display import bar, compact, counted, dollars, revealed, sparkline, took
 from decklog.core.errors import NotFound
@@ -89,7 +89,7 @@ def screen(spent: Row, width: int) -> list[Line]:
         parts.append(costliest_lines(spent, width))
     parts.append(unpriced_lines(spent))
     lines = [line for part in parts if part for line in ([], *part)]
-    return [clipped(line, width) for line in lines[1:]]
+    return [clip_line(line, width) for line in lines[1:]]
 
 
 def head_lines(spent: Row) -> list[Line]:
@@ -135,7 +135,9 @@ def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
     calls = max((len(_calls(row)) for row in shown), default=0)
     long = _BAR if width >= _NARROW else _SHORT_BAR
     # Name, bar, amount, share and calls, two blanks apart.
-    name = min(max(map(cells, names), default=0), max(_NARROWEST_NAME, min(_WIDEST_NAME, width - long - money - calls - 15)))
+    name = min(
+        max(map(count_columns, names), default=0), max(_NARROWEST_NAME, min(_WIDEST_NAME, width - long - money - calls - 15))
+    )
     lines: list[Line] = []
     for row, label, amount in zip(shown, names, amounts, strict=True):
         cost = row["cost_microdollars"]
@@ -190,8 +192,8 @@ def costliest_lines(spent: Row, width: int) -> list[Line]:
     amounts = [dollars(row["cost_microdollars"]) for row in rows]
     size = max(map(len, amounts), default=0)
     goals = [str(row["goal"] or "") for row in rows]
-    left = width - 10 - size - 4 - max((cells(row["key"]) for row in rows), default=0)
-    goal = min(max(map(cells, goals), default=0), max(_NARROWEST_GOAL, min(_WIDEST_NAME, left)))
+    left = width - 10 - size - 4 - max((count_columns(row["key"]) for row in rows), default=0)
+    goal = min(max(map(count_columns, goals), default=0), max(_NARROWEST_GOAL, min(_WIDEST_NAME, left)))
     heads = ["Costliest ", *(" " * 10 for _ in rows[1:])]
     return [
         [
@@ -238,7 +240,7 @@ def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], 
     if known["total"]["calls"]:
         lines += [[], *head_lines(known), *row_lines(known, width(_UNLESS_TERMINAL), _MODELS)]
         lines += [*costliest_lines(known, width(_UNLESS_TERMINAL))[:1], *unpriced_lines(known)]
-    lines = [clipped(line, width(_UNLESS_TERMINAL)) for line in lines]
+    lines = [clip_line(line, width(_UNLESS_TERMINAL)) for line in lines]
     return [*lines, [], [StyledText("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
 

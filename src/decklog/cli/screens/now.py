@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.lines import Line, StyledText, cells, clipped, fit, wrapped
+from decklog.cli.lines import Line, StyledText, clip_line, count_columns, fit, wrap_text
 from decklog.cli.show import show
-from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, of_word
+from decklog.cli.terminal import DIM, LOUD, PLAIN, STRONG, status_style
 from decklog.core.display import bar, counted, dollars, span, sparkline
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def show_now(call: Invocation, limit: int = LISTED) -> int:
 
 def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
     """Write the whole summary for a width."""
-    lines = [[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    lines = [[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)]
     if summary.is_new:
         return [*lines, [], *([StyledText(text)] for text in START)]
     if summary.waiting:
@@ -65,7 +65,7 @@ def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] |
             left_out = sum(summary.counts.get(word, 0) for word in words) - len(runs)
             lines += [[], [StyledText(title, STRONG)], *(run_line(run, summary.at, width, strips) for run in runs)]
             lines += _more(left_out, "decklog overview runs")
-    return [clipped(line, width) for line in lines + money_lines(summary, width)]
+    return [clip_line(line, width) for line in lines + money_lines(summary, width)]
 
 
 def _more(count: int, command: str) -> list[Line]:
@@ -91,7 +91,9 @@ def facts(item: "WaitingItem", now: datetime) -> str:
 def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
     """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
     # The longest word takes all of its column: a space keeps it from the goal.
-    word = StyledText(f"{run.status.shape} {fit(run.status.value, max(_WORD, len(run.status.value) + 1))}", of_word(run.status))
+    word = StyledText(
+        f"{run.status.shape} {fit(run.status.value, max(_WORD, len(run.status.value) + 1))}", status_style(run.status)
+    )
     figures = [
         StyledText(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
         # Never cut: a part of an amount would be a wrong one.
@@ -99,11 +101,11 @@ def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str,
         StyledText(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
     if width < _NARROW:
-        return [word, StyledText(fit(run.goal, max(1, width - cells(word.text) - 1 - _AGE))), figures[-1]]
+        return [word, StyledText(fit(run.goal, max(1, width - count_columns(word.text) - 1 - _AGE))), figures[-1]]
     strip = strips.get(run.id) if strips is not None and width >= _ROOMY else None
     if strip is not None:
         figures.insert(0, StyledText(f" {sparkline(list(strip))}", DIM))
-    left = width - cells(word.text) - sum(cells(piece.text) for piece in figures) - 1
+    left = width - count_columns(word.text) - sum(count_columns(piece.text) for piece in figures) - 1
     goal = left * 3 // 5
     return [word, StyledText(f"{fit(run.goal, goal)} "), StyledText(fit(doing(run), left - goal), DIM), *figures]
 
@@ -133,7 +135,7 @@ def money_lines(summary: "Summary", width: int) -> list[Line]:
 
 
 def _budget_line(budget: "BudgetOverview", size: int, width: int) -> Line:
-    style = PLAIN if budget.state == "ok" else of_word(budget.state)
+    style = PLAIN if budget.state == "ok" else status_style(budget.state)
     share = budget.spent * 100 / budget.ceiling if budget.ceiling else 100
     head = f"  {fit(budget.whose, size)}  {bar(share, _BAR)} {budget.percent:>3} %  "
     return [StyledText(head, style), StyledText(fit(budget.said, max(10, width - len(head))))]
@@ -165,7 +167,7 @@ def welcome(call: Invocation) -> int:
 
 
 def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
-    lines: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)]
+    lines: list[Line] = [[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)]
     if summary.is_new:
         lines += [[StyledText("Import sessions: decklog import claude. Record new ones: decklog setup claude.")]]
     for item in summary.waiting:
@@ -173,4 +175,4 @@ def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
     lines += [run_line(run, summary.at, width) for run in summary.runs]
     if spent["calls"]:
         lines.append([StyledText(f"{dollars(spent['cost_microdollars'])} spent in all, for {counted(spent['calls'], 'call')}.")])
-    return [clipped(line, width) for line in [*lines, [StyledText(_MORE, DIM)]]]
+    return [clip_line(line, width) for line in [*lines, [StyledText(_MORE, DIM)]]]

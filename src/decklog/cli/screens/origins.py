@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from decklog.agents.origins.commit_story import KINDS, CommitStory, SessionShare
 from decklog.agents.origins.line_story import LineStory, cost_text, facts_of
 from decklog.agents.origins.statistics import HEADS, LineStatistics, cells_of
-from decklog.cli.lines import Line, StyledText, cells, fit, wrapped
+from decklog.cli.lines import Line, StyledText, count_columns, fit, wrap_text
 from decklog.cli.terminal import BAD, DIM, GOOD, PLAIN, STRONG
 from decklog.core.display import counted, revealed
 
@@ -21,7 +21,7 @@ def line_screen(story: LineStory, places: int) -> list[Line]:
     line = story.line
     head = f"{story.path}:{line.final_line}"
     lines: list[Line] = [
-        [StyledText(f"{head}  ", STRONG), StyledText(fit(line.text, max(20, places - cells(head) - 2)).rstrip())]
+        [StyledText(f"{head}  ", STRONG), StyledText(fit(line.text, max(20, places - count_columns(head) - 2)).rstrip())]
     ]
     for fact in facts_of(story):
         style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN
@@ -34,12 +34,12 @@ def line_screen(story: LineStory, places: int) -> list[Line]:
 def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str = "") -> Iterator[Line]:
     """Draw a text behind its label, in a few lines at most."""
     room = max(20, places - _LABEL - 2)
-    parts = wrapped(text, room) or [""]
+    parts = wrap_text(text, room) or [""]
     if len(parts) > _MOST_LINES:
         parts = [*parts[: _MOST_LINES - 1], fit(f"{parts[_MOST_LINES - 1]} …", room).rstrip()]
     for number, part in enumerate(parts):
         head = f"  {label:<{_LABEL}}" if number == 0 else " " * (_LABEL + 2)
-        last = StyledText(end if number == len(parts) - 1 and cells(part) + cells(end) <= room else "", DIM)
+        last = StyledText(end if number == len(parts) - 1 and count_columns(part) + count_columns(end) <= room else "", DIM)
         yield [StyledText(head, DIM), StyledText(part, style), last]
 
 
@@ -53,7 +53,7 @@ def commit_screen(story: CommitStory, places: int) -> list[Line]:
         [StyledText("reviewed" if story.is_reviewed else "not reviewed")],
         [],
     ]
-    size = min(60, max((cells(file.change.path) for file in story.files), default=0))
+    size = min(60, max((count_columns(file.change.path) for file in story.files), default=0))
     for file in story.files[:_MOST_FILES]:
         counts = f"+{file.lines.total()} -{file.change.removed}"
         lines.append([StyledText(f"  {fit(file.change.path, size)}  {counts:<12}"), StyledText(_shares(file.lines), DIM)])
@@ -85,7 +85,7 @@ def statistics_screen(found: LineStatistics, places: int) -> list[Line]:
     """Draw statistics as a table."""
     heads = [found.by.value, *HEADS]
     rows = [heads, *(cells_of(row) for row in found.rows), cells_of(found.total)]
-    sizes = [max(cells(row[column]) for row in rows) for column in range(len(heads))]
+    sizes = [max(count_columns(row[column]) for row in rows) for column in range(len(heads))]
     sizes[0] = min(sizes[0], max(12, places - sum(sizes[1:]) - 2 * len(sizes)))
     lines: list[Line] = [[StyledText(f"{found.revisions}: {counted(found.commits, 'commit')}", DIM)]]
     for number, row in enumerate(rows):

@@ -8,8 +8,8 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, TextIO
 
 from decklog.agents.session_views import SessionSummary, Step, short_ids
-from decklog.cli.lines import Line, StyledText, cells, clipped, fit, written
-from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_shown, of_word
+from decklog.cli.lines import Line, StyledText, clip_line, count_columns, fit, render_line
+from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, shows_colours, status_style
 from decklog.core.display import counted, dollars, revealed, span, took
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _MARKS = {
 
 def listed(found: Sequence[SessionSummary], now: datetime, places: int) -> list[Line]:
     """Draw one line for each session: its id, program, age, length, cost, status and goal."""
-    program = max((cells(one.program) for one in found), default=0)
+    program = max((count_columns(one.program) for one in found), default=0)
     ids = short_ids(found)
     size = max((len(name) for name in ids), default=0)
     lines: list[Line] = []
@@ -42,10 +42,10 @@ def listed(found: Sequence[SessionSummary], now: datetime, places: int) -> list[
             StyledText(f"{fit(span(now - one.started_at), 6, right=True)} ago  ", DIM),
             StyledText(f"{fit(span(length), 6, right=True)}  ", DIM),
             StyledText(f"{fit(_cost(one), 8, right=True)}  "),
-            StyledText(f"{fit(one.status, 9)}  ", of_word(one.status)),
+            StyledText(f"{fit(one.status, 9)}  ", status_style(one.status)),
         ]
         where = f" ({one.task_id})" if one.task_id else ""
-        left = max(20, places - sum(cells(piece.text) for piece in line))
+        left = max(20, places - sum(count_columns(piece.text) for piece in line))
         lines.append([*line, StyledText(fit(f"{one.goal}{where}", left).rstrip())])
     return lines
 
@@ -67,7 +67,7 @@ def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int)
         [StyledText("  ".join(revealed(fact) for fact in facts if fact), DIM)],
         [
             StyledText(f"{one.started_at:%Y-%m-%d %H:%M} UTC, {length}, "),
-            StyledText(one.status, of_word(one.status)),
+            StyledText(one.status, status_style(one.status)),
             StyledText(f", {_cost(one)}, {counted(len(calls), 'call')}"),
             StyledText(f", {failed} failed" if failed else "", BAD),
         ],
@@ -76,12 +76,12 @@ def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int)
         lines.append([StyledText(f"run {one.run_id}, work item {one.task_id}", DIM)])
     if one.resume:
         lines.append([StyledText(f"go on with it: {one.resume}", DIM)])
-    return [clipped(line, places) for line in lines]
+    return [clip_line(line, places) for line in lines]
 
 
 def drawn(steps: Sequence[Step], places: int, *, full: bool = False) -> list[Line]:
     """Draw steps in their order, each with its time; long texts are cut unless all is wanted."""
-    return [clipped(line, places) for step in steps for line in _step(step, places, full)]
+    return [clip_line(line, places) for step in steps for line in _step(step, places, full)]
 
 
 def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
@@ -97,10 +97,10 @@ def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
         "error": ("error", BAD),
     }.get(step.kind, ("note", DIM))
     label = f"{inner}{revealed(who)}: "
-    lines = _cut(_wrapped(step.text, places - cells(time.text), cells(label)), None if full else _TEXT_LINES)
+    lines = _cut(_wrapped(step.text, places - count_columns(time.text), count_columns(label)), None if full else _TEXT_LINES)
     first, *rest = lines
     yield [time, StyledText(label, STRONG if step.kind in ("prompt", "error") else DIM), StyledText(first, style)]
-    yield from ([StyledText(" " * cells(time.text) + line, style)] for line in rest)
+    yield from ([StyledText(" " * count_columns(time.text) + line, style)] for line in rest)
 
 
 def _wrapped(text: str, places: int, first: int = 0) -> list[str]:
@@ -123,7 +123,7 @@ def _call(step: Step, time: StyledText, inner: str, places: int, full: bool) -> 
     seconds = "" if step.seconds is None else f"  {_length(step.seconds)}"
     first, *rest = step.text.strip().splitlines() or [step.tool or "call"]
     more = f" (+{counted(len(rest), 'line')})" if rest and not full else ""
-    room = max(20, places - cells(time.text) - cells(inner) - 2 - cells(seconds) - cells(more))
+    room = max(20, places - count_columns(time.text) - count_columns(inner) - 2 - count_columns(seconds) - count_columns(more))
     yield [
         time,
         StyledText(f"{inner}{mark} ", style),
@@ -162,13 +162,13 @@ def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
     lines = [head, [StyledText(status.counts())], *(_line(item) for item in items[:room])]
     if len(items) > room:
         lines.append([StyledText(f"and {len(items) - room} more", DIM)])
-    return [clipped(line, places) for line in lines]
+    return [clip_line(line, places) for line in lines]
 
 
 def _line(item: "ItemStatus") -> Line:
     return [
         StyledText(f"▸ {fit(item.name, 16)} "),
-        StyledText(fit(item.state, 15), of_word(item.state)),
+        StyledText(fit(item.state, 15), status_style(item.state)),
         StyledText(f" {item.described()}"),
     ]
 
@@ -187,8 +187,8 @@ class RunScreen:
         lines = frame(status, size.columns, size.lines)
         if lines == self._last:
             return
-        colour = are_shown(self._stream)
-        text = "".join(f"{written(line, colour=colour)}\x1b[K\n" for line in lines)
+        colour = shows_colours(self._stream)
+        text = "".join(f"{render_line(line, colour=colour)}\x1b[K\n" for line in lines)
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
         # What a longer frame left below is wiped out.
         self._stream.write(f"{up}{text}\x1b[J")

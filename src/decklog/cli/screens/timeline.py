@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from decklog.cli import terminal
 from decklog.cli.lines import Line, StyledText, fit
-from decklog.cli.terminal import BUSY, DIM, PLAIN, STRONG, of_word
+from decklog.cli.terminal import BUSY, DIM, PLAIN, STRONG, status_style
 from decklog.core.display import one_line, span, took
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -
     for attempt in snapshot.attempts:
         who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
         outcome = str(attempt.outcome or "running")
-        drawn, style = _bar(attempt, start, seconds, size), of_word(outcome) if attempt.outcome else BUSY
+        drawn, style = _bar(attempt, start, seconds, size), status_style(outcome) if attempt.outcome else BUSY
         lines.append(
             [
                 StyledText(who),
@@ -58,7 +58,7 @@ def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -
 
 def _short(text: str) -> str:
     """Keep a label on its line."""
-    shown = terminal.visible(one_line(text))
+    shown = terminal.escape_for_terminal(one_line(text))
     return fit(shown, min(len(shown), _LONGEST))
 
 
@@ -106,7 +106,7 @@ def _cards(column: "BoardColumn", size: int) -> list[Line]:
 
 def _card(card: "BoardCard", size: int) -> list[Line]:
     """Return the lines of a task: its status, its title and details."""
-    style = of_word(card.status)
+    style = status_style(card.status)
     title = StyledText(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)
     head = [StyledText(f"{card.status.shape} ", style), title]
     details = ", ".join(_details(card))

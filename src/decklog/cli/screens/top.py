@@ -9,12 +9,12 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from decklog.cli.lines import Line, StyledText, cells, clipped, fit, wrapped
+from decklog.cli.lines import Line, StyledText, clip_line, count_columns, fit, wrap_text
 from decklog.cli.screens import approval as approvals
 from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
-from decklog.cli.show import entry_line
-from decklog.cli.signing import proving
-from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_wanted, of_word
+from decklog.cli.show import format_entry
+from decklog.cli.signing import owner_signature
+from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_colours_wanted, status_style
 from decklog.core.display import dollars, revealed, span
 from decklog.core.errors import DecklogError
 from decklog.log import Decklog
@@ -57,7 +57,7 @@ class ScreenPage:
 
 def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str, width: int) -> ScreenPage:
     """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
-    page = ScreenPage([[StyledText(text, STRONG)] for text in wrapped(summary.sentence, width)])
+    page = ScreenPage([[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)])
     if summary.is_new:
         page.lines += [[], *([StyledText(text)] for text in START)]
         return page
@@ -74,7 +74,7 @@ def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str,
     if sought:
         page.lines += [[], [StyledText(f"Only what has “{revealed(sought)}”; / and Enter shows all", DIM)]]
     page.lines += money_lines(summary, width)
-    page.lines = [clipped(line, width) for line in page.lines]
+    page.lines = [clip_line(line, width) for line in page.lines]
     return page
 
 
@@ -102,7 +102,7 @@ def thing_page(log: Decklog, thing: "Thing", width: int) -> ScreenPage:
         return ScreenPage(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
     if item.kind.value == "stalled":
         return _run_page(log, item.id, width)
-    texts = [part for text in revealed_lines(item.what) for part in wrapped(text, width)]
+    texts = [part for text in revealed_lines(item.what) for part in wrap_text(text, width)]
     question = [[StyledText(text, STRONG)] for text in texts]
     return ScreenPage([*question, [StyledText(facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
 
@@ -114,12 +114,12 @@ def revealed_lines(text: str) -> list[str]:
 def _run_page(log: Decklog, run_id: str, width: int) -> ScreenPage:
     run, now = log.overview.run(run_id), log.clock.now()
     entries = list(log.journal.find(run_id, limit=_ENTRIES))
-    head: list[Line] = [[StyledText(text, STRONG)] for text in wrapped(run.goal, width)]
+    head: list[Line] = [[StyledText(text, STRONG)] for text in wrap_text(run.goal, width)]
     counts = ", ".join(f"{count} {name}" for name, count in run.tasks.items() if count)
     spent = dollars(run.cost_microdollars) if run.calls else "nothing"
     head += [
         [
-            StyledText(f"{run.status.shape} {run.status.value}", of_word(run.status)),
+            StyledText(f"{run.status.shape} {run.status.value}", status_style(run.status)),
             StyledText(f"   {run.id}"),
         ],
         [
@@ -134,7 +134,7 @@ def _run_page(log: Decklog, run_id: str, width: int) -> ScreenPage:
     for task in run.working_on:
         state = "lease ended" if task["lease_ended"] else task["stage"] or "at work"
         head.append([StyledText(fit(f"  {task['worker']}: {task['title']} ({state})", width), DIM)])
-    latest = [[StyledText(revealed(fit(entry_line(entry, of_one_stream=True), width)))] for entry in entries]
+    latest = [[StyledText(revealed(fit(format_entry(entry, of_one_stream=True), width)))] for entry in entries]
     return ScreenPage([*head, [], [StyledText("Latest entries first", STRONG)], *latest])
 
 
@@ -244,13 +244,13 @@ class Top:
         if not 0 <= place < height:
             return
         column = 0
-        for piece in clipped(line, max(0, width - 1)):
+        for piece in clip_line(line, max(0, width - 1)):
             style = self._styles[piece.style] | (curses.A_REVERSE if is_marked else 0)
             try:
                 self._window.addstr(place, column, piece.text, style)
             except curses.error:
                 return  # the window became smaller meanwhile; the next drawing knows
-            column += cells(piece.text)
+            column += count_columns(piece.text)
 
     # Typing
 
@@ -339,7 +339,7 @@ class Top:
         if verdict == "granted" and shown["about"]["check"] == "not in the log":
             digest = self._ask("SHA-256 of what you looked at", hidden=False).strip()
         name = str(trust["owner"]) if trust["is_bound"] else self._ask("Your name", hidden=False).strip()
-        with proving(log, None, self._ask):
+        with owner_signature(log, None, self._ask):
             return log.approvals.decide(
                 approval_id,
                 verdict,  # type: ignore[arg-type]
@@ -372,7 +372,7 @@ class Top:
     def _show_question(self, what: str, typed: str) -> None:
         height, width = self._window.getmaxyx()
         self._draw()
-        room = max(1, width - 1 - cells(what) - 2)
+        room = max(1, width - 1 - count_columns(what) - 2)
         shown = revealed(typed)
         self._window.move(max(0, height - 1), 0)
         self._window.clrtoeol()
@@ -386,7 +386,7 @@ def _styles() -> dict[str, int]:
     styles |= dict.fromkeys((GOOD, BAD, BUSY), curses.A_NORMAL)
     if curses.has_colors():
         curses.use_default_colors()
-    if curses.has_colors() and are_wanted():
+    if curses.has_colors() and are_colours_wanted():
         colours = {LOUD: curses.COLOR_YELLOW, GOOD: curses.COLOR_GREEN, BAD: curses.COLOR_RED, BUSY: curses.COLOR_CYAN}
         for number, (style, colour) in enumerate(colours.items(), 1):
             curses.init_pair(number, colour, -1)

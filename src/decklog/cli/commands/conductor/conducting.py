@@ -11,8 +11,8 @@ import click
 from decklog.cli.call import Invocation
 from decklog.cli.exits import print_json
 from decklog.cli.screens.session import RunScreen
-from decklog.cli.signing import proving
-from decklog.cli.terminal import are_shown, say
+from decklog.cli.signing import owner_signature
+from decklog.cli.terminal import print_text, shows_colours
 from decklog.conductor.conductor import Conductor
 from decklog.conductor.context import RunContext
 from decklog.conductor.starting import first_commit
@@ -53,13 +53,13 @@ def _is_plan_answered(call: Invocation, context: RunContext, conductor: Conducto
     task = context.log.tasks.get(str(asked.task_id))
     for item in _items_of(task.inputs.get("plan")):
         after = f" (after {', '.join(item['needs'])})" if item["needs"] else ""
-        say(f"  {item['name']:<16} {item['title']}{after}  {' '.join(item['paths'])}")
+        print_text(f"  {item['name']:<16} {item['title']}{after}  {' '.join(item['paths'])}")
     if not sys.stdin.isatty():
-        say(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
+        print_text(f"To have it worked: decklog approvals decide {asked.id} granted --by NAME; then start it again.")
         return False
     verdict = "granted" if click.confirm("Work this plan?", err=True) else "denied"
     why = None if verdict == "granted" else click.prompt("Why not? (the planner gets the reason)", err=True)
-    with proving(context.log, None):
+    with owner_signature(context.log, None):
         context.log.approvals.decide(
             asked.id,
             verdict,  # type: ignore[arg-type]
@@ -97,7 +97,7 @@ class ProgressPrinter:
         self._run_id = run_id
         self._shown: dict[str, tuple[object, ...]] = {}
         self._trouble: str | None = None
-        self._view = RunScreen() if not call.json and are_shown() else None
+        self._view = RunScreen() if not call.json and shows_colours() else None
 
     def update(self, trouble: str | None = None) -> ConductorStatus:
         if trouble is not None and trouble != self._trouble:
@@ -111,7 +111,7 @@ class ProgressPrinter:
             now = (item.state, item.detail, item.round, item.meets)
             if self._shown.get(item.name) != now:
                 self._shown[item.name] = now
-                print_json({"run_id": self._run_id, **vars(item)}) if self._call.json else say(item.line())
+                print_json({"run_id": self._run_id, **vars(item)}) if self._call.json else print_text(item.line())
         return status
 
 
@@ -120,8 +120,8 @@ def _print_next_step(call: Invocation, context: RunContext, status: ConductorSta
         commit = context.repository.ref(context.target)
         print_json({"run_id": context.run_id, "outcome": status.outcome, "target": context.target, "commit": commit})
         return
-    say(f"{status.counts()}; {status.spent()}")
+    print_text(f"{status.counts()}; {status.spent()}")
     if any(item.state == "needs attention" for item in status.items):
-        say(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
+        print_text(f"Questions wait: decklog approvals find {context.run_id} --state open; then start it again.")
     if context.target_commit() != first_commit(context.log.runs.get(context.run_id)):
-        say(f"See what landed: git log {context.target}. Bring it into your branch: decklog run land {context.run_id}")
+        print_text(f"See what landed: git log {context.target}. Bring it into your branch: decklog run land {context.run_id}")

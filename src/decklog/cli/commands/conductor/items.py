@@ -6,7 +6,7 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.commands.conductor.conducting import conduct
 from decklog.cli.exits import print_json
 from decklog.cli.show import show, to_data
-from decklog.cli.terminal import say
+from decklog.cli.terminal import print_text
 from decklog.conductor import starting
 from decklog.conductor.context import RunContext
 from decklog.conductor.git.repository import Repository
@@ -39,7 +39,7 @@ def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
         context, item = found_item(log, name)
         watch = ItemWatch(context, item)
         for seen in watch.follow() if follow else watch.read_new():
-            print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else say(seen.line())
+            print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else print_text(seen.line())
         return {"landed": 0, "blocked": 1, "given up": 1}.get(watch.status.state, 7) if follow else 0
 
 

@@ -15,7 +15,7 @@ from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, co
 from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
-from decklog.cli.signing import proving
+from decklog.cli.signing import owner_signature
 from decklog.conductor import landing, starting
 from decklog.conductor.agents.description import known_names, known_program
 from decklog.conductor.cleaning import Cleaner, kept
@@ -305,7 +305,7 @@ def land(
     """
     with call.open() as log:
         context = starting.open_run(log, _find_run(log, run_id), Repository.here())
-        who, proof = person_of(log, context, by), proving(log, key)
+        who, proof = person_of(log, context, by), owner_signature(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
             return _publish(call, context, pushed, is_trial=dry_run, by=who, proof=proof)

@@ -11,7 +11,7 @@ from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.plugin_group import build_command, load_class
 from decklog.cli.show import show
-from decklog.cli.signing import announce, token_to_show
+from decklog.cli.signing import load_token, print_address
 from decklog.cli.terminal import ProgressMeter
 
 if TYPE_CHECKING:
@@ -305,9 +305,9 @@ def receive_otlp(call: Invocation, /, token_file: str | None, certificate: str |
     if (certificate is None) != (key is None):
         raise WrongUsage("--tls-cert and --tls-key belong together", hint="Use both.")
     pair = None if certificate is None or key is None else (certificate, key)
-    token = token_to_show(token_file, _TOKEN)
+    token = load_token(token_file, _TOKEN)
     with call.open(create=True) as log:
         receiver = Receiver(log, token, certificate=pair, **settings)
-        announce(receiver.address, token)
+        print_address(receiver.address, token)
         receiver.serve()
     return 0
