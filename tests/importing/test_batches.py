@@ -113,7 +113,7 @@ def test_what_a_row_left_over_is_named_by_the_entry_it_became(log: Decklog, tmp_
 @on_both
 @pytest.mark.parametrize("characters", [1, 20_000])
 def test_large_rows_make_small_batches(log: Decklog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, characters: int) -> None:
-    monkeypatch.setattr(writer, "_CHARACTERS", 100_000)
+    monkeypatch.setattr(writer, "_MOST_CHARACTERS", 100_000)
     rows = [{**row, "content": "y" * characters} for row in _logs(30)]
     build(tmp_path / "in.db", 19, more={"orchestration_logs": rows})
     seen: list[int] = []

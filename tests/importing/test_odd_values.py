@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.importing.row import plain
+from decklog.importing.row import to_storable
 from decklog.journal.entry import IMPORTED_COLUMNS
 from decklog.plugins.importers.beads import BeadsImport
 from decklog.plugins.importers.github import GithubImport
@@ -108,4 +108,4 @@ def test_a_comment_and_a_row_without_a_name_may_hold_what_is_no_number(log: Deck
     ],
 )
 def test_any_value_can_be_written_down(written: object, held: object) -> None:
-    assert plain(written) == held
+    assert to_storable(written) == held

@@ -30,7 +30,7 @@ def test_a_time_without_a_zone_is_utc_and_what_is_no_time_is_left_over(written: 
     found = row.time("at")
 
     assert (found and found.isoformat()) == meant
-    assert ("at" in row.left) == (meant is None)
+    assert ("at" in row.leftovers) == (meant is None)
 
 
 @pytest.mark.parametrize(
@@ -49,16 +49,16 @@ def test_a_list_of_texts_is_only_that(written: str, meant: list[str] | None) -> 
     row = Row("t", 1, {"refs": written})
 
     assert row.json_texts("refs") == meant
-    assert ("refs" in row.left) == (meant is None or json.loads(written) != meant)
+    assert ("refs" in row.leftovers) == (meant is None or json.loads(written) != meant)
 
 
 def test_a_row_that_begins_again_has_forgotten_what_was_taken() -> None:
     row = Row("t", 1, {"a": "x", "b": b"\x00", "c": None})
-    row.stream, row.made = "run_1", "run_1:7"
+    row.stream, row.result_name = "run_1", "run_1:7"
     row.text("a")
     row.text("b", "instead")
-    assert (row.left, row.instead) == ({"b": b"\x00"}, {"b": "instead"})
+    assert (row.leftovers, row.replacements) == ({"b": b"\x00"}, {"b": "instead"})
 
     row.reset()
 
-    assert (row.left, row.instead, row.stream, row.made) == ({"a": "x", "b": b"\x00"}, {}, "@desk", None)
+    assert (row.leftovers, row.replacements, row.stream, row.result_name) == ({"a": "x", "b": b"\x00"}, {}, "@desk", None)

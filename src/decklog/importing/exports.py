@@ -19,7 +19,7 @@ import apsw
 from decklog.core.clock import to_text
 from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, Denied, DiskFull, Invalid, NotFound
-from decklog.importing.row import unplain
+from decklog.importing.row import from_storable
 from decklog.importing.source import quoted
 from decklog.journal.entry import IMPORT_KEY_PREFIX, IMPORTED_COLUMNS, IMPORTED_ROW
 from decklog.log import Decklog
@@ -92,7 +92,7 @@ class LeftoverRows:
         payload = self._columns.get(name)
         if payload is None:
             return {}, {}
-        columns = {column: unplain(value, of_json=self._of_json) for column, value in payload["columns"].items()}
+        columns = {column: from_storable(value, of_json=self._of_json) for column, value in payload["columns"].items()}
         return columns, payload["instead"]
 
     def restored(self, name: str, row: dict[str, Any], defaults: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class LeftoverRows:
     def rows(self, table: str) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield the rows of a table that were kept whole, each with its id, in the order in which they came."""
         for row_id, columns in self._whole.get(table, ()):
-            yield row_id, {name: unplain(value, of_json=self._of_json) for name, value in columns.items()}
+            yield row_id, {name: from_storable(value, of_json=self._of_json) for name, value in columns.items()}
 
 
 def _name(payload: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The base class of importers: a source, its tables in order, and a mapping for each."""
+"""The base class of importers: a source, and a mapping for each of its tables."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -11,20 +11,20 @@ from decklog.core.errors import NotFound
 from decklog.importing.report import Report
 from decklog.importing.row import Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import After, Mapping, RowWriter, run_id_of
+from decklog.importing.writer import AfterBatch, Mapping, RowWriter, run_id_of
 from decklog.log import Decklog
 from decklog.records.values import from_json, to_json
 from decklog.stores.tasks.task import LinkKind
 
 
 class Import(ABC):
-    """Imports an older system's records. A subclass names the tables, and maps a row of each."""
+    """Imports another system's records. A subclass defines the tables and a mapping for each."""
 
     system: ClassVar[str]
-    # Tables by name with the columns that are known, and the columns of the key where that is not `id`.
+    # The known columns by table, and the key columns of tables whose key is not `id`.
     tables: ClassVar[dict[str, tuple[str, ...]]]
     keys: ClassVar[dict[str, tuple[str, ...]]]
-    # Columns that a table's rows are ordered by, where they don't come as they were written.
+    # The columns to order rows by, for tables that don't return them in insertion order.
     orders: ClassVar[dict[str, tuple[str, ...]]] = {}
     # Tables without information.
     ignored: ClassVar[tuple[str, ...]] = ()
@@ -43,8 +43,8 @@ class Import(ABC):
         self.seconds = seconds
         self.report = Report(self.system, path, dry_run)
         self.writer = RowWriter(log, self.report, progress)
-        # What follows each batch of a table, in its transaction.
-        self.after: dict[str, After] = {}
+        # Functions to call after each batch of a table, in its transaction.
+        self.after: dict[str, AfterBatch] = {}
         self._known_runs: set[str] = set()
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Import(ABC):
 
     @abstractmethod
     def check(self, source: SqliteSource) -> None:
-        """Refuse a file that is not this system's."""
+        """Raise Invalid for a file of another system."""
 
     def run(self) -> Report:
         """Import everything, or only report what would change."""
@@ -64,24 +64,24 @@ class Import(ABC):
         return self.report
 
     def source(self) -> SqliteSource:
-        """Open what is read."""
+        """Open the source."""
         return SqliteSource(self.path, seconds=self.seconds)
 
     def take(self, source: SqliteSource) -> None:
-        """Import a file's tables, and report unknown ones."""
-        self._name_unknown(source)
+        """Import the tables of a source, and report unknown ones."""
+        self._report_unknown(source)
         for table, mapping in self.mappings().items():
             if table in source:
                 self.writer.import_rows(self.rows_of(source, table), mapping, source.count(table), self.after.get(table))
 
     def rows_of(self, source: SqliteSource, table: str) -> Iterator[Row]:
-        """Yield a table's rows, each named by its key."""
+        """Yield a table's rows, each with its key as id."""
         names = self.keys.get(table, ("id",))
         for columns in source.rows(table, self.orders.get(table, ())):
             yield Row(table, "/".join([str(columns.get(name)) for name in names]), columns)
 
     def place_in_run(self, row: Row, name: str, what: str) -> str:
-        """Place a row in its run, which has another name in the source; return the run's id."""
+        """Place a row in the run with this name in the source; return the run's id."""
         run_id = run_id_of(name)
         if run_id not in self._known_runs:
             if not self.writer.has_run(run_id):
@@ -90,23 +90,23 @@ class Import(ABC):
         row.stream = run_id
         return run_id
 
-    def _name_unknown(self, source: SqliteSource) -> None:
-        """Report what the system does not have: unknown columns are kept with their rows, unknown tables are not taken."""
+    def _report_unknown(self, source: SqliteSource) -> None:
+        """Report unknown columns, which are kept with their rows, and unknown tables, which are not imported."""
         for table, columns in source.columns.items():
             if table in self.tables:
                 self.report.unknown += [f"{table}.{name}" for name in columns if name not in self.tables[table]]
             elif table not in self.ignored:
                 self.report.unknown.append(table)
-                self.report.note(f"table {table} is unknown and was not taken ({source.count(table)} rows)")
+                self.report.note(f"table {table} is unknown and was not imported ({source.count(table)} rows)")
 
 
-# Of two kinds between the same two tasks the first is made.
-_RANKS = {kind: rank for rank, kind in enumerate(LinkKind)}
+# Of two links between the same tasks, the kind with the lower rank wins.
+_LINK_RANKS = {kind: rank for rank, kind in enumerate(LinkKind)}
 
 
 @dataclass(frozen=True, slots=True)
 class RowVersion:
-    """One version of a row, its columns as JSON. `at` is its place in the order; the greater `clock` is newer."""
+    """One version of a row, with its columns as JSON. Rows are ordered by `at`; the greater `clock` is newer."""
 
     id: str
     columns: str
@@ -115,23 +115,23 @@ class RowVersion:
     is_done: bool = False
 
 
-class Gathered:
-    """The newest version of every row of a source; older versions, and others of the same time, are listed separately."""
+class GatheredRows:
+    """The newest version of every row of a source, and separately the other versions."""
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, RowVersion]] = {}
-        self._others: dict[str, list[RowVersion]] = {}
+        self._older: dict[str, list[RowVersion]] = {}
 
     def add(
         self, table: str, row_id: str, columns: dict[str, Any], *, at: str = "", clock: str = "", is_done: bool = False
     ) -> None:
-        """Add a row. Of two versions with the same clock, the same one is kept in any order."""
+        """Add a row. Which of two versions with the same clock wins does not depend on their order."""
         new = RowVersion(row_id, to_json(columns), at, clock, is_done)
         rows = self._rows.setdefault(table, {})
         known = rows.setdefault(row_id, new)
         if known is not new:
             older, rows[row_id] = sorted((known, new), key=lambda version: (version.clock, version.columns))
-            self._others.setdefault(table, []).append(older)
+            self._older.setdefault(table, []).append(older)
 
     def count(self, table: str) -> int:
         return len(self._rows.get(table, ()))
@@ -147,25 +147,25 @@ class Gathered:
         return self.has(table, row_id) and self._rows[table][row_id].is_done
 
     def rows(self, table: str) -> Iterator[Row]:
-        """Yield a table's rows, the newest version of each, in their order."""
+        """Yield the newest version of each row of a table, in order."""
         for version in sorted(self._rows.get(table, {}).values(), key=lambda version: (version.at, version.id)):
             yield Row(table, version.id, from_json(version.columns))
 
-    def replaced(self, table: str, *, differing: bool) -> Iterator[Row]:
-        """Yield the replaced versions: those that differ from a kept one of the same time, or all the rest."""
-        for version in sorted(self._others.get(table, ()), key=lambda version: (version.id, version.clock, version.columns)):
+    def older_versions(self, table: str, *, differing: bool) -> Iterator[Row]:
+        """Yield replaced versions: with `differing`, those with the same time and other content; otherwise the rest."""
+        for version in sorted(self._older.get(table, ()), key=lambda version: (version.id, version.clock, version.columns)):
             kept = self._rows[table][version.id]
             if differing == (version.clock == kept.clock and version.columns != kept.columns):
                 yield Row(table, version.id, from_json(version.columns))
 
-    def first_at(self) -> str | None:
-        """Return the earliest place in the order that is not empty."""
+    def earliest_time(self) -> str | None:
+        """Return the earliest `at` that is not empty."""
         return min((version.at for rows in self._rows.values() for version in rows.values() if version.at), default=None)
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as the source has it: from an item to another one, and its kind. `id` names its row."""
+    """A link of the source from one item to another. `id` is the id of its row."""
 
     item: str
     other: str
@@ -174,14 +174,14 @@ class Link:
 
     @property
     def edge(self) -> tuple[str, str]:
-        """The two ends in working order: a part before its whole, a blocker before what waits for it."""
+        """The two ends in working order: a part before its parent, a blocker before the blocked item."""
         return (self.other, self.item) if self.kind is LinkKind.BLOCKS else (self.item, self.other)
 
 
-class LinkOrder:
-    """Decides which links can be made: one for each pair of tasks, one parent for each part, and no cycles."""
+class LinkChecker:
+    """Checks which links can be imported: one per pair of tasks, one parent per task, and no cycles."""
 
-    def __init__(self, gathered: Gathered, items: str) -> None:
+    def __init__(self, gathered: GatheredRows, items: str) -> None:
         self._gathered = gathered
         self._items = items
         self._links: dict[str, Link] = {}
@@ -193,8 +193,8 @@ class LinkOrder:
             self._links[link.id] = link
             self._by_task.setdefault(link.item, []).append(link)
 
-    def judge(self, present: Iterable[tuple[str, str, str]], is_here: Callable[[str], bool]) -> None:
-        """Refuse links that can't be made next to the present ones, which are given as task, other and kind."""
+    def check(self, present: Iterable[tuple[str, str, str]], is_here: Callable[[str], bool]) -> None:
+        """Refuse links that conflict with each other or with the present ones, given as task, other and kind."""
         for link in self._links.values():
             ends = (link.item, link.other)
             gone = next((end for end in ends if not self._gathered.has(self._items, end) and not is_here(end)), None)
@@ -208,7 +208,7 @@ class LinkOrder:
     def _refuse_repeated(self) -> None:
         pairs: dict[tuple[str, str], Link] = {}
         parents: dict[str, Link] = {}
-        for link in sorted(self._links.values(), key=lambda link: (_RANKS[link.kind], link.id)):
+        for link in sorted(self._links.values(), key=lambda link: (_LINK_RANKS[link.kind], link.id)):
             if link.id in self._refused:
                 continue
             if (first := pairs.setdefault((link.item, link.other), link)) is not link:
@@ -220,35 +220,35 @@ class LinkOrder:
         here = [Link(task, other, LinkKind(kind)) for task, other, kind in present]
         ordering = (link for link in self._links.values() if link.kind in (LinkKind.BLOCKS, LinkKind.PARENT))
         links = [*here, *(link for link in ordering if link.id not in self._refused)]
-        blocked = _behind_cycles(link.edge for link in links)
+        blocked = _find_cyclic_nodes(link.edge for link in links)
         after: dict[str, set[str]] = {}
         for link in sorted(links, key=lambda link: (link.id, link.edge)):
             first, later = link.edge
             if not {first, later} <= blocked:
                 continue
-            if link.id and _leads(after, later, first):
+            if link.id and _has_path(after, later, first):
                 self._refused[link.id] = f"{first} and {later} would wait for each other in a circle"
             else:
                 after.setdefault(first, set()).add(later)
 
     def refusal(self, link_id: str) -> str | None:
-        """Return why a link can't be made; None when it can."""
+        """Return why a link was refused; None if it was not."""
         return self._refused.get(link_id)
 
-    def open_count(self, task: str) -> int:
-        """Count what a task has to wait for, as the source has it."""
+    def count_open_blockers(self, task: str) -> int:
+        """Count the open blockers of a task in the source."""
         return sum(
             link.kind is LinkKind.BLOCKS and link.id not in self._refused and not self._gathered.is_done(self._items, link.other)
             for link in self._by_task.get(task, ())
         )
 
-    def others_of(self, task: str) -> set[str]:
-        """Return the items that the source links a task with."""
+    def linked_items(self, task: str) -> set[str]:
+        """Return the items that a task links to in the source."""
         return {link.other for link in self._by_task.get(task, ())}
 
 
-def _behind_cycles(edges: Iterable[tuple[str, str]]) -> set[str]:
-    """Return the nodes that are in a cycle or come after one; usually there are none."""
+def _find_cyclic_nodes(edges: Iterable[tuple[str, str]]) -> set[str]:
+    """Return the nodes in or after a cycle."""
     before: dict[str, set[str]] = {}
     for first, later in edges:
         before.setdefault(later, set()).add(first)
@@ -263,7 +263,7 @@ def _behind_cycles(edges: Iterable[tuple[str, str]]) -> set[str]:
     return left
 
 
-def _leads(after: dict[str, set[str]], start: str, goal: str) -> bool:
+def _has_path(after: dict[str, set[str]], start: str, goal: str) -> bool:
     """Return whether a path leads from one node to another."""
     waiting, seen = [start], {start}
     while waiting:

@@ -19,7 +19,7 @@ class Outcome(StrEnum):
 
 @dataclass
 class Report:
-    """Counts per table of the source. `kept` rows are in the journal as they were, because no record could hold them."""
+    """Counts per table of the source. `kept` rows are stored in the journal, because no record could hold them."""
 
     system: str
     path: str
@@ -29,7 +29,7 @@ class Report:
     unknown: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     notes_left_out: int = 0
-    # What of the source did not arrive at all.
+    # Data of the source that was not imported at all.
     losses: list[str] = field(default_factory=list)
 
     def count(self, table: str, outcomes: list[Outcome]) -> None:
@@ -40,7 +40,7 @@ class Report:
             counts[outcome] += outcomes.count(outcome)
 
     def note(self, text: str) -> None:
-        """Add a remark; of the same kind of trouble a few hundred are enough."""
+        """Add a note; beyond MOST_NOTES, only count it."""
         if text in self.notes:
             return
         if len(self.notes) < MOST_NOTES:
@@ -49,7 +49,7 @@ class Report:
             self.notes_left_out += 1
 
     def lose(self, text: str) -> None:
-        """Report something that did not arrive, as a loss and as a note."""
+        """Report lost data as a loss and as a note."""
         if len(self.losses) < MOST_NOTES:
             self.losses.append(text)
         self.note(text)

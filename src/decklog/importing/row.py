@@ -1,4 +1,4 @@
-"""A row of a source. A mapping takes its columns one by one; the others are left over and kept with the record."""
+"""A row of a source. A mapping takes its columns one by one; leftover columns are kept with the record."""
 
 import base64
 import json
@@ -16,72 +16,72 @@ from decklog.records.values import to_json
 E = TypeVar("E", bound=StrEnum)
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_WRITABLE = (str, int, bool)
+_TEXT_TYPES = (str, int, bool)
 # Records accept 200 levels, and a value is nested in a payload.
-_DEEPEST = 190
+_MOST_LEVELS = 190
 _SPECIAL_FLOATS = ("nan", "inf", "-inf")
 
 
 class Row:
-    """One row: its table, its id there, and its columns.
+    """One row of a source: its table, its id and its columns.
 
-    A column with a value that the field does not accept is left over, together with the value used instead (`instead`).
+    A value that the field does not accept becomes a leftover, with the value used instead in `replacements`.
     An export restores it unless the record was changed since.
     """
 
-    __slots__ = ("columns", "expected", "id", "instead", "left", "made", "stream", "table")
+    __slots__ = ("columns", "expected", "id", "leftovers", "replacements", "result_name", "stream", "table")
 
     def __init__(self, table: str, row_id: object, columns: dict[str, Any]) -> None:
         self.table = table
         self.id = str(row_id)
         self.columns = columns
-        # Columns that are usually kept with the record, and need no note.
+        # Columns that are leftovers by design, and need no note in the report.
         self.expected: tuple[str, ...] = ()
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was taken and what the row became."""
+        """Forget the taken columns and the result of the row."""
         self.stream = "@desk"
-        # Names what the row became, where the source's own id does not.
-        self.made: str | None = None
-        self.left: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}
-        self.instead: dict[str, Any] = {}
+        # The name of the resulting record or entry, if it differs from the row's id.
+        self.result_name: str | None = None
+        self.leftovers: dict[str, Any] = {name: value for name, value in self.columns.items() if value is not None}
+        self.replacements: dict[str, Any] = {}
 
     def characters(self) -> int:
-        """Return the length of all texts, which is about the memory that the row takes."""
-        return sum(len(value) for value in self.left.values() if isinstance(value, (str, bytes)))
+        """Return the length of all texts, which approximates the memory of the row."""
+        return sum(len(value) for value in self.leftovers.values() if isinstance(value, (str, bytes)))
 
     def __str__(self) -> str:
         return f"{self.table} {self.id}"
 
     def take(self, name: str, default: Any = None) -> Any:
-        """Take a column as it is; null or missing gives the default."""
-        self.left.pop(name, None)
+        """Take a column unchanged; return the default if it is null or missing."""
+        self.leftovers.pop(name, None)
         value = self.columns.get(name)
         return default if value is None else value
 
     def fields(self, read: Callable[..., Any], names: str, *default: Any) -> dict[str, Any]:
-        """Take several columns in the same way: `field`, or `field=column` where the names differ."""
+        """Take several columns with one reader. A name is `field`, or `field=column` if they differ."""
         pairs = (name.partition("=") for name in names.split())
         return {field: read(column or field, *default) for field, _, column in pairs}
 
     def ignore(self, names: Iterable[str]) -> None:
         """Take columns without information."""
         for name in names:
-            self.left.pop(name, None)
+            self.leftovers.pop(name, None)
 
     def replace(self, name: str, instead: Any) -> Any:
-        """Keep a column as left over; the record has another value in its place."""
-        self.left[name] = self.columns.get(name)
-        self.instead[name] = instead
+        """Keep a column as a leftover; the record gets the value `instead`."""
+        self.leftovers[name] = self.columns.get(name)
+        self.replacements[name] = instead
         return instead
 
     def _read(self, name: str, convert: Callable[[Any], Any], default: Any, instead: Any = None) -> Any:
-        """Take a column by a conversion; a value that it refuses is left over, and the record has the default."""
+        """Take a column and convert it; a value that can't be converted is a leftover, and the record gets the default."""
         value = self.columns.get(name)
         if value is None:
             return default
-        self.left.pop(name, None)
+        self.leftovers.pop(name, None)
         try:
             return convert(value)
         except (ValueError, OverflowError):
@@ -89,7 +89,7 @@ class Row:
             return default
 
     def text(self, name: str, default: Any = None) -> Any:
-        """Take a text; a number is written as text, and other values are left over."""
+        """Take a text; numbers become texts, and other values are leftovers."""
         value = self.columns.get(name)
         if isinstance(value, (int, float)):
             return self.replace(name, str(value))
@@ -121,14 +121,14 @@ class Row:
 
     def json(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
         """Take a JSON text of the types that a field accepts."""
-        return self._read(name, lambda value: _of_kind(parsed_json(value), kinds), default)
+        return self._read(name, lambda value: _check_kind(parse_json(value), kinds), default)
 
     def value(self, name: str, kinds: tuple[type, ...], default: Any = None) -> Any:
         """Take a value of a document, of the types that a field accepts."""
-        return self._read(name, lambda value: _of_kind(value, kinds), default, default)
+        return self._read(name, lambda value: _check_kind(value, kinds), default, default)
 
     def non_empty(self, names: Iterable[str]) -> dict[str, Any]:
-        """Take the columns that are not empty as they are; numbers that JSON lacks are left over."""
+        """Take the columns that are not empty; numbers that JSON lacks are leftovers."""
         found = {name: value for name in names if (value := self.take(name)) not in (None, "", [], {})}
         for name in [name for name, value in found.items() if _is_special_float(value)]:
             del found[name]
@@ -136,13 +136,13 @@ class Row:
         return found
 
     def text_list(self, name: str) -> list[str]:
-        """Take a document's list of texts; numbers become texts, and a list with other values is left over."""
+        """Take a document's list of texts; numbers become texts, and a list with other values is a leftover."""
         found = self.value(name, (list,), [])
-        written = [str(item) for item in found if isinstance(item, _WRITABLE)]
+        written = [str(item) for item in found if isinstance(item, _TEXT_TYPES)]
         return list(found) if written == found else self.replace(name, written)
 
     def tags(self, name: str) -> list[str]:
-        """Take a document's list of texts without blank ones and repetitions."""
+        """Take a document's list of texts without blanks and duplicates."""
         tags = list(dict.fromkeys(filter(str.strip, self.text_list(name))))
         if tags != (self.columns.get(name) or []):
             self.replace(name, tags)
@@ -153,7 +153,7 @@ class Row:
         found = self.json(name, (list,))
         if found is None:
             return None
-        if not all(type(item) in _WRITABLE for item in found):
+        if not all(type(item) in _TEXT_TYPES for item in found):
             self.replace(name, None)
             return None
         texts = [str(item) for item in found]
@@ -162,17 +162,17 @@ class Row:
         return texts
 
     def document(self, name: str, kinds: tuple[type, ...]) -> Any:
-        """Take a JSON text of any type; what is not JSON is a text, and is left over as it was."""
+        """Take a JSON text of any type; other texts are taken as they are, and are leftovers."""
         found = self.json(name, kinds)
-        if name not in self.instead:
+        if name not in self.replacements:
             return found
         raw = self.columns[name]
-        self.instead[name] = to_json(raw) if isinstance(raw, str) else None
+        self.replacements[name] = to_json(raw) if isinstance(raw, str) else None
         return raw
 
     def digest(self) -> str:
         """Return a digest of the columns, which changes with the row and differs between files."""
-        return sha256(json.dumps(plain(self.columns), sort_keys=True).encode()).hexdigest()[:16]
+        return sha256(json.dumps(to_storable(self.columns), sort_keys=True).encode()).hexdigest()[:16]
 
 
 def _text(value: Any) -> str:
@@ -189,14 +189,14 @@ def _whole(value: Any, low: int, high: int) -> int:
     raise ValueError
 
 
-def _of_kind(value: Any, kinds: tuple[type, ...]) -> Any:
+def _check_kind(value: Any, kinds: tuple[type, ...]) -> Any:
     if isinstance(value, kinds):
         return value
     raise ValueError
 
 
-def parsed_json(text: object) -> object:
-    """Parse JSON; return the exact object `NotImplemented` for anything else, which no kind of value is."""
+def parse_json(text: object) -> object:
+    """Parse JSON; return `NotImplemented` for anything else, because no JSON value equals it."""
     if not isinstance(text, str):
         return NotImplemented
     try:
@@ -210,20 +210,20 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
 
 
-def plain(value: Any, depth: int = 0) -> Any:
+def to_storable(value: Any, depth: int = 0) -> Any:
     """Return a value of a source in a form that records and both engines accept.
 
-    Other programs write bytes, `NaN`, NUL characters, half surrogate pairs and endless nesting.
+    Sources contain bytes, `NaN`, NUL characters, half surrogate pairs and endless nesting.
     """
     if isinstance(value, str):
         text = value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return {"base64_text": base64.b64encode(text.encode()).decode()} if "\x00" in text else text
     if isinstance(value, (dict, list)):
-        if depth >= _DEEPEST:
+        if depth >= _MOST_LEVELS:
             return json.dumps(value)
         if isinstance(value, list):
-            return [plain(item, depth + 1) for item in value]
-        return {_plain_name(name): plain(item, depth + 1) for name, item in value.items()}
+            return [to_storable(item, depth + 1) for item in value]
+        return {_storable_name(name): to_storable(item, depth + 1) for name, item in value.items()}
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode()}
     if isinstance(value, float) and not isfinite(value):
@@ -231,13 +231,13 @@ def plain(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _plain_name(name: object) -> str:
+def _storable_name(name: object) -> str:
     return str(name).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def plain_json(value: Any) -> str:
-    """Write any value of a source as JSON."""
-    return to_json(plain(value))
+def to_storable_json(value: Any) -> str:
+    """Return any value of a source as JSON."""
+    return to_json(to_storable(value))
 
 
 def _is_special_float(value: Any) -> bool:
@@ -245,8 +245,8 @@ def _is_special_float(value: Any) -> bool:
     return isinstance(value, dict) and value.get("float") in _SPECIAL_FLOATS
 
 
-def unplain(value: Any, *, of_json: bool = False) -> Any:
-    """Return what `plain` was given. JSON has no bytes, and may contain an object that only looks like them."""
+def from_storable(value: Any, *, of_json: bool = False) -> Any:
+    """Reverse `to_storable`. With `of_json`, leave objects that only look like encoded bytes: JSON has no bytes."""
     if not isinstance(value, dict) or len(value) != 1:
         return value
     ((kind, held),) = value.items()

@@ -16,10 +16,10 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.core.plugins import PluginKind, plugin_failure, report_failures
 from decklog.importing.importer import Link
-from decklog.importing.row import Row, plain
-from decklog.importing.sync import Sync, Synced
+from decklog.importing.row import Row, to_storable
+from decklog.importing.sync import Sync, SyncReport
 from decklog.importing.tracker import COMMENTS, LINKS, Tracker
-from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes
+from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, pure_mapping
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins import ImportContext, Imported, ImportedComment, ImportedEvent, ImportedLink, ImportedTask, Importer
@@ -55,7 +55,7 @@ class RepositoryTracker:
             raise Invalid("the remote origin names no repository of GitHub", hint=hint, field="from")
         return cls(name, f"{found[1]}/{found[2]}")
 
-    def sync(self, log: Decklog) -> Synced:
+    def sync(self, log: Decklog) -> SyncReport:
         """Bring each side what the other has changed."""
         return _SYNCS[self.name](log, self.path, run_id=self.name).run()
 
@@ -139,7 +139,7 @@ class RecordImport(Tracker):
 
     def _add(self, record: Imported) -> None:
         fields = check_record(record)
-        columns = plain({name: to_text(value) if isinstance(value, datetime) else value for name, value in fields.items()})
+        columns = to_storable({name: to_text(value) if isinstance(value, datetime) else value for name, value in fields.items()})
         match record:
             case ImportedTask():
                 clock = columns["updated_at"] or ""
@@ -154,10 +154,10 @@ class RecordImport(Tracker):
     def mappings(self) -> dict[str, Mapping]:
         return {**super().mappings(), _EVENTS: self.event}
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         """Describe the task of an item."""
-        row.left = {}
+        row.leftovers = {}
         given: dict[str, Any] = row.columns
         updated = given.get("updated_at")
         return self.task(
@@ -172,18 +172,18 @@ class RecordImport(Tracker):
             updated_at=from_text(updated) if updated else None,
         )
 
-    def link_of(self, row: Row) -> Link:
+    def read_link(self, row: Row) -> Link:
         return Link(row.take("task_id"), row.take("other_id"), LinkKind(row.take("kind")))
 
-    @describes
+    @pure_mapping
     def comment(self, row: Row) -> PendingRecord:
-        given, row.left = row.columns, {}
+        given, row.leftovers = row.columns, {}
         return self.comment_record(row, given["task_id"], author=given["author"], body=given["body"], at=from_text(given["at"]))
 
-    @describes
+    @pure_mapping
     def event(self, row: Row) -> PendingEntry:
         """Describe the entry of an event."""
-        given, row.left, row.stream = row.columns, {}, self.run_id
+        given, row.leftovers, row.stream = row.columns, {}, self.run_id
         entry = {"kind": EntryKind.EVENT, "subtype": given["kind"], "body": given["body"], "payload": given["payload"] or None}
         return self.writer.entry(row, {**entry, "at": from_text(given["at"]), "task_id": given["task_id"]})
 

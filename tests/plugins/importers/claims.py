@@ -64,7 +64,7 @@ def check_same_log(folder: Path, one: Take, other: Take) -> None:
 
 def check_kills(folder: Path, take: Take, monkeypatch: pytest.MonkeyPatch, *, moments: int = 4) -> None:
     """Hold imports that are killed after some batch, and then run again, to the log of one that was not."""
-    monkeypatch.setattr(writer, "_ROWS", 3)
+    monkeypatch.setattr(writer, "_MOST_ROWS", 3)
     with fresh(folder, "whole") as log:
         batches = _count(take, log)
         whole = told_by(log)

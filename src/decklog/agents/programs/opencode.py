@@ -29,7 +29,7 @@ from decklog.agents.programs.base import Common, Payload, common_fields, number_
 from decklog.agents.texts import as_text, dict_of, text_or_none, whole
 from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid
-from decklog.importing.row import parsed_json
+from decklog.importing.row import parse_json
 from decklog.importing.source import SqliteSource
 
 _MOST_DOLLARS = 10**6
@@ -226,7 +226,7 @@ def _result_of(state: Data) -> tuple[CallOutcome, str]:
 
 
 def _data(row: Data, unread: Callable[[], None]) -> Data | None:
-    found = parsed_json(row.get("data"))
+    found = parse_json(row.get("data"))
     if isinstance(found, dict):
         return found
     unread()

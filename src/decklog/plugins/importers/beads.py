@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 from decklog.core.clock import from_text, to_text
 from decklog.core.errors import Invalid
 from decklog.importing.exports import TASK_FIELDS, TextExport, each, json_text, short_time
-from decklog.importing.files import file_in, has_markers, json_lines, parsed
+from decklog.importing.files import find_file, has_markers, json_lines, parse_lenient_json
 from decklog.importing.importer import Link
 from decklog.importing.report import Outcome
-from decklog.importing.row import EPOCH, Row, plain, plain_json
+from decklog.importing.row import EPOCH, Row, to_storable, to_storable_json
 from decklog.importing.sync import FileSync, Items
-from decklog.importing.tracker import COMMENTS, LINES, LINKS, WAS_RUNNING, Tracker, link_name, moment_of, set_time
-from decklog.importing.writer import Mapping, PendingRecord, describes
+from decklog.importing.tracker import COMMENTS, LINES, LINKS, WAS_RUNNING, Tracker, link_result_name, read_set_time, sortable_time
+from decklog.importing.writer import Mapping, PendingRecord, pure_mapping
 from decklog.records.record import find_all
 from decklog.stores.tasks.task import Dependency, LinkKind, Task, TaskComment, TaskState
 
@@ -99,21 +99,21 @@ class BeadsImport(Tracker):
 
     def gather(self) -> None:
         """Read the file line by line; bad lines are held too."""
-        path = file_in(self.path, PLACES, "Write it first: bd export -o issues.jsonl --all --include-memories")
+        path = find_file(self.path, PLACES, "Write it first: bd export -o issues.jsonl --all --include-memories")
         if has_markers(path):
-            self.report.note(f"{path} has conflicts of git's in it; of two versions of an issue the newer one is taken")
+            self.report.note(f"{path} has git conflict markers; of two versions of an issue the newer one is taken")
         prefixes: dict[str, int] = {}
         for line in json_lines(path):
             if line.trouble is not None:
                 self.add_line(line.text, line.trouble)
                 continue
-            found = plain(line.found)
+            found = to_storable(line.found)
             if found.get("_type") == "memory":
                 self.gathered.add(MEMORIES, str(found.get("key")), found)
             elif not isinstance(name := found.get("id"), str) or not name.strip():
                 self.add_line(line.text, "an issue needs an id")
             else:
-                at, clock = moment_of(found.get("created_at")), moment_of(found.get("updated_at"))
+                at, clock = sortable_time(found.get("created_at")), sortable_time(found.get("updated_at"))
                 self.gathered.add(ISSUES, name, found, at=at, clock=clock, is_done=found.get("status") == "closed")
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
@@ -129,18 +129,18 @@ class BeadsImport(Tracker):
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
             self.gathered.add(LINKS, ends, {"issue_id": item.id, **link})
         for comment in _listed(item, COMMENTS) or ():
-            at = moment_of(comment.get("created_at"))
+            at = sortable_time(comment.get("created_at"))
             self.gathered.add(COMMENTS, f"{item.id}#{comment.get('id') or at}", {**comment, "issue_id": item.id}, at=at)
 
     # Mappings
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         row.stream = self.run_id
         for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
-            row.left.pop(name, None)
-        created, updated = set_time(row, "created_at"), set_time(row, "updated_at")
-        not_before = set_time(row, "defer_until")
+            row.leftovers.pop(name, None)
+        created, updated = read_set_time(row, "created_at"), read_set_time(row, "updated_at")
+        not_before = read_set_time(row, "defer_until")
         shown = self._shown(row)
         state, reason = self._state(row, not_before, shown)
         return self.task(
@@ -191,7 +191,7 @@ class BeadsImport(Tracker):
             del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
 
-    def link_of(self, row: Row) -> Link:
+    def read_link(self, row: Row) -> Link:
         """Read a dependency: `issue_id` needs `depends_on_id`; kinds that hold nothing back become `related`."""
         row.expected = _OF_A_LINK
         item, other, word = row.text("issue_id"), row.text("depends_on_id"), row.take("type", "blocks")
@@ -202,7 +202,7 @@ class BeadsImport(Tracker):
             row.replace("type", (kind or LinkKind.RELATED).value)
         return Link(item, other, kind or LinkKind.RELATED)
 
-    @describes
+    @pure_mapping
     def comment(self, row: Row) -> PendingRecord:
         """Describe a comment; before version 1.0 its id was a number."""
         item, body = str(row.take("issue_id")), row.text("text", "")
@@ -299,7 +299,7 @@ class BeadsExport(TextExport):
         for link in each(self.log, Dependency, "depends_on", "where task_id = :id", id=task.id):
             word = link.kind.value if link.kind is not LinkKind.PARENT else KIND_WORDS[link.kind]
             row = {"issue_id": task.id, "depends_on_id": link.depends_on, "type": word}
-            yield self.kept.restored(link_name(task.id, link.depends_on), row, {"created_at": short_time(task.created_at)})
+            yield self.kept.restored(link_result_name(task.id, link.depends_on), row, {"created_at": short_time(task.created_at)})
 
     def _comments(self, task: Task) -> Iterator[dict[str, Any]]:
         for comment in each(self.log, TaskComment, "created_at, id", "where task_id = :id", id=task.id):
@@ -330,7 +330,7 @@ _TIMES = ("started_at", "closed_at", "compacted_at")
 
 def _deferred(at: Any) -> Any:
     """Return a time in one spelling; the first moment of a calendar means none."""
-    moment = moment_of(at)
+    moment = sortable_time(at)
     return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
 
 
@@ -353,7 +353,7 @@ class BeadsSync(FileSync):
     }
 
     def __init__(self, log: Any, path: str, **settings: Any) -> None:
-        super().__init__(log, file_in(path, PLACES, "Write it first: bd export -o .beads/issues.jsonl"), **settings)
+        super().__init__(log, find_file(path, PLACES, "Write it first: bd export -o .beads/issues.jsonl"), **settings)
 
     def theirs(self) -> Items:
         """Read the issues of the file; of two with the same id the newer."""
@@ -397,7 +397,7 @@ def _issues(text: bytes) -> tuple[Items, int]:
         if issue is None:
             left += bool(line.strip()) and _read(line).get("_type") != "memory"
             continue
-        version = (moment_of(issue.get("updated_at")), plain_json(issue))
+        version = (sortable_time(issue.get("updated_at")), to_storable_json(issue))
         if version >= versions.get(issue["id"], ("", "")):
             issue.setdefault("issue_type", issue.pop("type", "task"))
             issue["title"] = issue.get("title") or issue["id"]
@@ -411,7 +411,7 @@ def _lines(text: bytes) -> list[bytes]:
 
 
 def _read(line: bytes) -> dict[str, Any]:
-    found = parsed(line.decode("utf-8", "replace").strip().lstrip("\ufeff"))
+    found = parse_lenient_json(line.decode("utf-8", "replace").strip().lstrip("\ufeff"))
     return found if isinstance(found, dict) else {}
 
 

@@ -14,10 +14,10 @@ from decklog.core.errors import Invalid, TimedOut, Unavailable
 from decklog.importing.exports import each
 from decklog.importing.files import json_values
 from decklog.importing.importer import Link
-from decklog.importing.row import EPOCH, Row, plain, plain_json
+from decklog.importing.row import EPOCH, Row, to_storable, to_storable_json
 from decklog.importing.sync import Items, Sync
-from decklog.importing.tracker import COMMENTS, LINKS, Tracker, moment_of, set_time
-from decklog.importing.writer import PendingRecord, describes
+from decklog.importing.tracker import COMMENTS, LINKS, Tracker, read_set_time, sortable_time
+from decklog.importing.writer import PendingRecord, pure_mapping
 from decklog.stores.tasks.task import LinkKind, Task, TaskComment, TaskState
 
 REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+\Z")
@@ -173,17 +173,17 @@ class GithubImport(Tracker):
             for one in found:
                 self._hold(one, otherwise)
             return
-        issue: dict[str, Any] = plain(plain_names(found)) if isinstance(found, dict) else {}
+        issue: dict[str, Any] = to_storable(plain_names(found)) if isinstance(found, dict) else {}
         try:
             name = name_of(issue, otherwise)
         except Invalid as problem:
-            self.add_line(plain_json(found), problem.message)
+            self.add_line(to_storable_json(found), problem.message)
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
             # One that was made of a task is that task.
             name = made_of or name
-        at, clock = moment_of(issue.get("created_at")), moment_of(issue.get("updated_at"))
+        at, clock = sortable_time(issue.get("created_at")), sortable_time(issue.get("updated_at"))
         if "issue_url" in issue and "title" not in issue:
             self.gathered.add(COMMENTS, f"{name}#{issue.get('id')}", {**issue, "issue": name}, at=at, clock=clock)
             return
@@ -197,12 +197,12 @@ class GithubImport(Tracker):
         for comment in comments if isinstance(comments, list) else ():
             if isinstance(comment, dict):
                 named = {**plain_names(comment), "issue": item.id}
-                self.gathered.add(COMMENTS, f"{item.id}#{named.get('id')}", named, at=moment_of(named.get("created_at")))
+                self.gathered.add(COMMENTS, f"{item.id}#{named.get('id')}", named, at=sortable_time(named.get("created_at")))
 
-    def link_of(self, row: Row) -> Link:
+    def read_link(self, row: Row) -> Link:
         return Link(row.take("item"), row.take("other"), LinkKind(row.take("kind")))
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         row.stream = self.run_id
         if row.columns.get("pull_request"):
@@ -223,8 +223,8 @@ class GithubImport(Tracker):
             tags=labels,
             inputs={self.system: shown},
             assigned_to=assignees[0] if isinstance(assignees, list) and isinstance(assignees[0], str) else None,
-            created_at=set_time(row, "created_at") or EPOCH,
-            updated_at=set_time(row, "updated_at"),
+            created_at=read_set_time(row, "created_at") or EPOCH,
+            updated_at=read_set_time(row, "updated_at"),
         )
 
     def _state(self, row: Row, shown: dict[str, Any]) -> TaskState:
@@ -235,13 +235,13 @@ class GithubImport(Tracker):
             row.replace("state", "open")
         return TaskState.PENDING
 
-    @describes
+    @pure_mapping
     def comment(self, row: Row) -> PendingRecord:
         item, body = row.take("issue"), row.text("body", "")
         author = row.text("author") or row.text("user") or ""
         at = row.time("created_at", EPOCH)
         # The rest is how GitHub shows it.
-        row.left = {}
+        row.leftovers = {}
         return self.comment_record(row, item, author=author, body=body, at=at)
 
 
@@ -316,8 +316,8 @@ class GithubSync(Sync):
     def take(self, items: Items, ours: Items) -> None:
         """Import the issues, as newer than all that is here."""
         at = self.later()
-        as_here = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
-        self.import_text(json.dumps([_issue(name, item, ours.get(name), at) for name, item in items.items()]), as_here)
+        local_items = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
+        self.import_text(json.dumps([_issue(name, item, ours.get(name), at) for name, item in items.items()]), local_items)
 
     def give(self, items: Items) -> None:
         """Write to the issues what differs there, and make those that are not there."""

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 from decklog.core.clock import to_text
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.importer import Link
-from decklog.importing.row import EPOCH, Row, parsed_json, plain
+from decklog.importing.row import EPOCH, Row, parse_json, to_storable
 from decklog.importing.source import SqliteSource
-from decklog.importing.tracker import COMMENTS, ITEM, LINKS, WAS_RUNNING, Table, TableTracker
-from decklog.importing.writer import PendingEntry, PendingRecord, describes, run_below
+from decklog.importing.tracker import COMMENTS, ITEM_COLUMN, LINKS, WAS_RUNNING, TableLayout, TableTracker
+from decklog.importing.writer import PendingEntry, PendingRecord, child_run_id, pure_mapping
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 DEFAULT = "default"
@@ -49,17 +49,17 @@ class HermesImport(TableTracker):
     items = "tasks"
     goal = "A board of Hermes Kanban"
     layout: ClassVar = {
-        "tasks": Table(_TASK),
-        "task_links": Table("parent_id child_id", key=("child_id", "parent_id"), of="child_id=tasks", kind=LINKS),
-        "task_comments": Table("id task_id author body created_at", of=_OF_TASK, kind=COMMENTS),
-        "task_runs": Table(
+        "tasks": TableLayout(_TASK),
+        "task_links": TableLayout("parent_id child_id", key=("child_id", "parent_id"), of="child_id=tasks", kind=LINKS),
+        "task_comments": TableLayout("id task_id author body created_at", of=_OF_TASK, kind=COMMENTS),
+        "task_runs": TableLayout(
             "id task_id profile status outcome started_at ended_at summary metadata error claim_lock worker_pid session_id"
             " step_key max_runtime_seconds last_heartbeat_at",
             at="started_at",
             of=_OF_TASK,
         ),
-        "task_events": Table("id task_id run_id kind payload created_at", of=_OF_TASK),
-        "task_attachments": Table("id task_id filename path size created_at", of=_OF_TASK),
+        "task_events": TableLayout("id task_id run_id kind payload created_at", of=_OF_TASK),
+        "task_attachments": TableLayout("id task_id filename path size created_at", of=_OF_TASK),
     }
 
     def databases(self) -> dict[str, str]:
@@ -83,20 +83,20 @@ class HermesImport(TableTracker):
 
     def place_of(self, _table: str, _columns: dict[str, Any], database: str) -> str:
         """Return the board of a task, and record its run."""
-        self.places[database] = self.run_id if database == DEFAULT else run_below(self.run_id, database)
+        self.places[database] = self.run_id if database == DEFAULT else child_run_id(self.run_id, database)
         self.titles[database] = self.goal if database == DEFAULT else f"{self.goal}: {database}"
         return database
 
     def spelled(self, name: str, value: Any) -> Any:
         """Spell times, which are seconds since 1970 there, as others do."""
         is_time = name in _WHEN and isinstance(value, (int, float)) and 0 < value < _LATEST
-        return to_text(datetime.fromtimestamp(value, UTC)) if is_time else plain(value)
+        return to_text(datetime.fromtimestamp(value, UTC)) if is_time else to_storable(value)
 
     def is_done(self, columns: dict[str, Any]) -> bool:
         """Return whether a task is done; one that was done stays so in the archive."""
         return columns.get("status") == "done" or (columns.get("status") == "archived" and "completed_at" in columns)
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         """Describe a task; columns of its worker there are not imported."""
         state, reason = self._state(row)
@@ -118,7 +118,7 @@ class HermesImport(TableTracker):
         )
 
     def _shown(self, row: Row, name: str) -> Any:
-        parsed = parsed_json(row.columns[name]) if name == "skills" else NotImplemented
+        parsed = parse_json(row.columns[name]) if name == "skills" else NotImplemented
         return row.columns[name] if parsed is NotImplemented else parsed
 
     def _state(self, row: Row) -> tuple[TaskState, str | None]:
@@ -145,27 +145,27 @@ class HermesImport(TableTracker):
             row.replace("priority", priority)
         return priority
 
-    def link_of(self, row: Row) -> Link:
+    def read_link(self, row: Row) -> Link:
         """Read a link: the child waits for its parent."""
-        item = row.take(ITEM)
+        item = row.take(ITEM_COLUMN)
         child, parent = row.take("child_id"), row.take("parent_id")
         if item is None:
             raise Invalid(f"{child} is not in the source")
         return Link(item, f"{item.rpartition('/')[0]}/{parent}", LinkKind.BLOCKS)
 
-    @describes
+    @pure_mapping
     def comment(self, row: Row) -> PendingRecord:
-        item, body = self.its_item(row), row.text("body", "")
+        item, body = self.take_item(row), row.text("body", "")
         row.ignore(("id", "task_id"))
         return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
-    @describes
-    def happened(self, row: Row) -> PendingEntry:
+    @pure_mapping
+    def map_event(self, row: Row) -> PendingEntry:
         """Describe the entry that an event, a worker's run or an attachment becomes."""
         row.ignore(("id", "task_id", "claim_lock", "worker_pid"))
         for name in ("payload", "metadata"):
-            if (parsed := parsed_json(row.columns.get(name))) is not NotImplemented:
-                row.left[name] = parsed
+            if (parsed := parse_json(row.columns.get(name))) is not NotImplemented:
+                row.leftovers[name] = parsed
         if row.table == "task_runs":
             body = row.text("summary") or row.text("error") or str(row.columns.get("outcome") or row.columns.get("status"))
             return self.event_entry(row, subtype="attempt", body=body, at=row.time("started_at"), agent=row.text("profile"))

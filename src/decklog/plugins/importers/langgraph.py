@@ -10,9 +10,9 @@ from decklog import redaction
 from decklog.core.errors import Invalid
 from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
-from decklog.importing.row import EPOCH, Row, parsed_json, plain
+from decklog.importing.row import EPOCH, Row, parse_json, to_storable
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, describes, run_id_of
+from decklog.importing.writer import Mapping, PendingEntry, PendingRecord, pure_mapping, run_id_of
 from decklog.journal.entry import EntryKind
 from decklog.plugins.langgraph_values import pack, readable, unpack
 from decklog.stores.artifacts.checkpoints import Checkpoint
@@ -139,7 +139,7 @@ class ServerCheckpoints(SqliteSource):
 
 def _checkpoint(cells: tuple[Any, ...]) -> dict[str, Any]:
     thread, below, name, parent, text, metadata, kept = cells
-    document, whole = parsed_json(text), None
+    document, whole = parse_json(text), None
     if isinstance(document, dict):
         values = document.get("channel_values")
         values = values if isinstance(values, dict) else {}
@@ -168,11 +168,11 @@ def _channel_value(kind: str, text: str | None) -> Any:
         return None
     try:
         if kind == "msgpack":
-            return plain(readable(unpack(data)))
+            return to_storable(readable(unpack(data)))
     except Invalid:
-        return {"kind": kind, "value": plain(data)}
-    found = parsed_json(data.decode("utf-8", "replace")) if kind == "json" else NotImplemented
-    return {"kind": kind, "value": plain(data)} if found is NotImplemented else found
+        return {"kind": kind, "value": to_storable(data)}
+    found = parse_json(data.decode("utf-8", "replace")) if kind == "json" else NotImplemented
+    return {"kind": kind, "value": to_storable(data)} if found is NotImplemented else found
 
 
 SERVERS = ("postgres://", "postgresql://")
@@ -217,7 +217,7 @@ class LangGraphImport(Import):
         for row, outcome in taken:
             document = None if outcome in _LEFT else _document(row.columns)
             if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
-                metadata = parsed_json(_text(row.columns.get("metadata")))
+                metadata = parse_json(_text(row.columns.get("metadata")))
                 place = {**_place(row), "parent_id": row.columns.get("parent_checkpoint_id")}
                 place["thread_id"] = str(row.columns["thread_id"])
                 content = metadata if isinstance(metadata, dict) else {}
@@ -238,7 +238,7 @@ class LangGraphImport(Import):
             self.writer.ensure_run(run_id, f"Thread {first['thread']} of LangGraph", first["created_at"], facts)
         return self.log.states.import_checkpoints(content)
 
-    @describes
+    @pure_mapping
     def checkpoint(self, row: Row) -> PendingRecord:
         """Describe a checkpoint: its channels, versions and metadata as one document."""
         document = _row_value(row, "checkpoint")
@@ -252,7 +252,7 @@ class LangGraphImport(Import):
         content = {"id": name, "run_id": run_id, "thread": thread, "status": status, "payload": payload}
         return PendingRecord(row, Checkpoint, {**content, "created_at": _time_of(document)})
 
-    @describes
+    @pure_mapping
     def write(self, row: Row) -> PendingEntry:
         """Describe what a node wrote to a channel."""
         row.stream = run_id_of(str(row.take("thread_id")))
@@ -279,7 +279,7 @@ def _row_value(row: Row, column: str) -> Any:
     kind, data = row.take("type"), row.take(column)
     if kind == "msgpack" and isinstance(data, bytes):
         return _plain(readable(unpack(data)))
-    if kind == "json" and (found := parsed_json(_text(data))) is not NotImplemented:
+    if kind == "json" and (found := parse_json(_text(data))) is not NotImplemented:
         return found
     return None if kind == "null" else {"kind": kind, "value": _plain(data)}
 
@@ -287,12 +287,12 @@ def _row_value(row: Row, column: str) -> Any:
 def _metadata(row: Row) -> Any:
     """Read a checkpoint's metadata, which is always JSON."""
     data = row.take("metadata")
-    found = parsed_json(_text(data))
+    found = parse_json(_text(data))
     return _plain(data) if found is NotImplemented else found
 
 
 def _plain(value: Any) -> Any:
-    return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else plain(value)
+    return {str(name): _plain(item) for name, item in value.items()} if isinstance(value, dict) else to_storable(value)
 
 
 def _time_of(document: object) -> datetime:

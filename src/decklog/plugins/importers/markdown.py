@@ -10,9 +10,9 @@ from typing import Any
 from decklog.core.display import one_line
 from decklog.core.errors import Conflict, DecklogError, Invalid, NotFound
 from decklog.importing.exports import TASK_FIELDS, TextExport, each
-from decklog.importing.files import text_of
+from decklog.importing.files import read_text
 from decklog.importing.report import Outcome, Report
-from decklog.importing.sync import Base, ThreeWay, report_conflicts
+from decklog.importing.sync import Base, ThreeWayMerge, report_conflicts
 from decklog.importing.writer import RowWriter
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
@@ -77,7 +77,7 @@ def read(text: str, path: str) -> tuple[str, list[Section]]:
     """Read a plan: the run that it is of, and its sections."""
     text = unix_lines(text)
     if _MARKER.search(text):
-        raise Conflict(f"{path} has conflicts of git's in it; settle them first", hint="Edit the file.", path=path)
+        raise Conflict(f"{path} has git conflict markers; resolve them first", hint="Edit the file.", path=path)
     found = _RUN.search(text)
     if found is None:
         raise Invalid(f"{path} is no plan: it does not say of which run", hint="Write one: decklog export markdown", path=path)
@@ -198,7 +198,7 @@ def unix_lines(text: str) -> str:
     return _LINE_END.sub("\n", text)
 
 
-THREE_WAY = ThreeWay(
+THREE_WAY = ThreeWayMerge(
     ("title", "state", "priority", "role", "assigned to", "part of", "objective", "acceptance", "verification"),
     {"tags": lambda tag: tag, "needs": lambda task_id: task_id},
 )
@@ -229,7 +229,7 @@ def base_of(log: Decklog, task_id: str, entry: int, others: set[str]) -> Base:
     except NotFound:
         return {}
     item = item_of(task, [link for other in sorted(others) if (link := _link_at(log, task_id, other, entry))])
-    return THREE_WAY.agreed({}, item, item)
+    return THREE_WAY.merge_base({}, item, item)
 
 
 def _link_at(log: Decklog, task_id: str, other: str, entry: int) -> Dependency | None:
@@ -280,7 +280,7 @@ class MarkdownImport:
 
     def run(self) -> Report:
         """Take the sections in their order: new tasks first, so that others can name them."""
-        self._run_id, sections = read(text_of(self._path), self._path)
+        self._run_id, sections = read(read_text(self._path), self._path)
         self._log.runs.get(self._run_id)
         with self._writer.open():
             placed = [(self._placed(section), section) for section in sections if not self._is_named_twice(section)]

@@ -6,58 +6,58 @@ from uuid import UUID
 
 from decklog.core.errors import Invalid, NotFound
 from decklog.importing.importer import Link
-from decklog.importing.row import EPOCH, Row, parsed_json, plain
+from decklog.importing.row import EPOCH, Row, parse_json, to_storable
 from decklog.importing.source import SqliteSource
-from decklog.importing.tracker import ITEM, LINKS, WAS_RUNNING, Table, TableTracker, set_time
-from decklog.importing.writer import PendingEntry, PendingRecord, describes
+from decklog.importing.tracker import ITEM_COLUMN, LINKS, WAS_RUNNING, TableLayout, TableTracker, read_set_time
+from decklog.importing.writer import PendingEntry, PendingRecord, pure_mapping
 from decklog.stores.tasks.task import LinkKind, TaskState
 
 _TIMES = "created_at updated_at"
 _OF_TASK, _OF_WORKSPACE, _OF_ATTEMPT = "task_id=tasks", "workspace_id=workspaces", "task_attempt_id=task_attempts"
 _OF_PROCESS = "execution_process_id=execution_processes"
 LAYOUT = {
-    "tasks": Table(
+    "tasks": TableLayout(
         f"id project_id title description status parent_workspace_id parent_task_attempt image_ids shared_task_id {_TIMES}",
         clock="updated_at",
     ),
-    "workspaces": Table(
+    "workspaces": TableLayout(
         f"id task_id branch container_ref archived pinned name worktree_deleted agent_working_dir setup_completed_at {_TIMES}",
         of=_OF_TASK,
     ),
     # Before December 2025 an attempt was one table, and so was a session.
-    "task_attempts": Table(
+    "task_attempts": TableLayout(
         "id task_id branch target_branch base_branch executor container_ref worktree_deleted setup_completed_at merge_commit"
         f" pr_url pr_number pr_status pr_merged_at {_TIMES}",
         of=_OF_TASK,
     ),
-    "sessions": Table(f"id workspace_id executor name agent_working_dir {_TIMES}", of=_OF_WORKSPACE),
-    "execution_processes": Table(
+    "sessions": TableLayout(f"id workspace_id executor name agent_working_dir {_TIMES}", of=_OF_WORKSPACE),
+    "execution_processes": TableLayout(
         "id session_id task_attempt_id run_reason executor_action status exit_code started_at completed_at dropped"
         f" after_head_commit before_head_commit {_TIMES}",
         at="started_at",
         of=f"session_id=sessions {_OF_ATTEMPT}",
     ),
-    "coding_agent_turns": Table(
+    "coding_agent_turns": TableLayout(
         f"id execution_process_id agent_session_id agent_message_id prompt summary seen {_TIMES}", of=_OF_PROCESS
     ),
-    "executor_sessions": Table(
+    "executor_sessions": TableLayout(
         f"id task_attempt_id execution_process_id session_id prompt summary {_TIMES}", of=f"{_OF_PROCESS} {_OF_ATTEMPT}"
     ),
-    "execution_process_repo_states": Table(
+    "execution_process_repo_states": TableLayout(
         f"id execution_process_id repo_id before_head_commit after_head_commit merge_commit {_TIMES}", of=_OF_PROCESS
     ),
-    "execution_process_logs": Table(
+    "execution_process_logs": TableLayout(
         "execution_id execution_process_id logs byte_size inserted_at",
         key=("execution_id", "execution_process_id", "inserted_at"),
         at="inserted_at",
         of=f"execution_id=execution_processes {_OF_PROCESS}",
     ),
-    "merges": Table(
+    "merges": TableLayout(
         "id workspace_id task_attempt_id repo_id merge_type merge_commit target_branch_name pr_number pr_url pr_status"
         " pr_merged_at pr_merge_commit_sha created_at",
         of=f"{_OF_WORKSPACE} {_OF_ATTEMPT}",
     ),
-    "pull_requests": Table(
+    "pull_requests": TableLayout(
         f"id workspace_id repo_id pr_url pr_number pr_status target_branch_name merged_at merge_commit_sha synced_at {_TIMES}",
         of=_OF_WORKSPACE,
     ),
@@ -121,7 +121,7 @@ class VibeKanbanImport(TableTracker):
 
     def spelled(self, _name: str, value: Any) -> Any:
         """Spell ids as people do."""
-        return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else plain(value)
+        return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else to_storable(value)
 
     def place_of(self, _table: str, columns: dict[str, Any], _database: str) -> str:
         """Return the project of a task, and record its run."""
@@ -132,7 +132,7 @@ class VibeKanbanImport(TableTracker):
     def is_done(self, columns: dict[str, Any]) -> bool:
         return columns.get("status") == "done"
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         """Describe a task; there are no priorities and no dependencies."""
         row.stream = self.run_of(row.id)
@@ -148,29 +148,29 @@ class VibeKanbanImport(TableTracker):
             objective=row.text("description", ""),
             state=state,
             reason=paused if state is TaskState.PAUSED else None,
-            created_at=set_time(row, "created_at") or EPOCH,
-            updated_at=set_time(row, "updated_at"),
+            created_at=read_set_time(row, "created_at") or EPOCH,
+            updated_at=read_set_time(row, "updated_at"),
         )
 
     def gather_parts(self, item: Row) -> None:
         """Hold the link to the task that an agent worked on when it made this one."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
-                columns = {ITEM: item.id, "other": self.owner(table, parent), name: parent}
+                columns = {ITEM_COLUMN: item.id, "other": self.owner(table, parent), name: parent}
                 self.gathered.add(LINKS, f"{item.id}/{parent}", columns)
 
-    def link_of(self, row: Row) -> Link:
-        item, other = row.take(ITEM), row.take("other")
+    def read_link(self, row: Row) -> Link:
+        item, other = row.take(ITEM_COLUMN), row.take("other")
         if other is None:
             raise Invalid("the attempt that it came of is not in the source")
         return Link(item, other, LinkKind.DISCOVERED_FROM)
 
-    @describes
-    def happened(self, row: Row) -> PendingEntry:
+    @pure_mapping
+    def map_event(self, row: Row) -> PendingEntry:
         """Describe the entry that an attempt, a session, a process, a turn of an agent or a merge becomes."""
         subtype, texts = _EVENTS_OF[row.table]
-        if (parsed := parsed_json(row.columns.get("executor_action"))) is not NotImplemented:
-            row.left["executor_action"] = parsed
+        if (parsed := parse_json(row.columns.get("executor_action"))) is not NotImplemented:
+            row.leftovers["executor_action"] = parsed
         column = next((name for name in texts if isinstance(row.columns.get(name), str) and row.columns[name].strip()), None)
         body = row.text(column, "") if column else subtype
         when = next((name for name in ("started_at", "created_at", "inserted_at") if name in row.columns), "created_at")

@@ -36,7 +36,7 @@ def test_every_row_arrives_once_and_a_second_import_changes_nothing(log: Decklog
     assert report.tables["lines"][Outcome.KEPT] == len(BROKEN)
     # One was deleted there; two versions of the same time differ.
     assert report.tables["issues"][Outcome.KEPT] == 2
-    assert any("conflicts of git's" in note for note in report.notes)
+    assert any("git conflict markers" in note for note in report.notes)
     assert any("begin with 'other'" in note for note in report.notes)
 
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from decklog import Conflict, Decklog, ManualClock
-from decklog.importing.sync import Synced
+from decklog.importing.sync import SyncReport
 from decklog.plugins.importers.beads import BeadsImport, BeadsSync
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue, issues, needs
 from tests.plugins.importers.claims import fresh, run_killed
 
 
-def _sync(log: Decklog, path: Path, **settings: Any) -> Synced:
+def _sync(log: Decklog, path: Path, **settings: Any) -> SyncReport:
     return BeadsSync(log, str(path), run_id="beads", **settings).run()
 
 
@@ -214,7 +214,7 @@ def test_a_dry_run_says_what_would_happen_and_changes_nothing(log: Decklog, file
 
 def test_a_file_with_conflicts_of_gits_is_refused(log: Decklog, file: Path) -> None:
     file.write_text(f"<<<<<<< ours\n{file.read_text()}=======\n>>>>>>> theirs\n")
-    with pytest.raises(Conflict, match="settle them first"):
+    with pytest.raises(Conflict, match="resolve them first"):
         _sync(log, file)
 
 
@@ -240,7 +240,7 @@ def test_a_file_that_somebody_writes_to_meanwhile_is_not_overwritten(
 
 
 # What a sync does outside of itself, in its order: to end before or after any of it is to be killed there.
-STEPS = ("take", "give", "_agree", "_report_conflicts", "replace_file")
+STEPS = ("take", "give", "_save_base", "_report_conflicts", "replace_file")
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid
-from decklog.importing.sync import Synced
+from decklog.importing.sync import SyncReport
 from decklog.plugins.importers.beads import BeadsExport, BeadsImport, BeadsSync
 from tests.conftest import on_both
 from tests.plugins.importers.beads.beads_files import issue
@@ -29,7 +29,7 @@ ODD = [
 ]
 
 
-def _sync(log: Decklog, path: Path) -> Synced:
+def _sync(log: Decklog, path: Path) -> SyncReport:
     return BeadsSync(log, str(path), run_id="beads").run()
 
 
@@ -42,7 +42,7 @@ def _lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def _did(done: Synced) -> tuple[Any, ...]:
+def _did(done: SyncReport) -> tuple[Any, ...]:
     return done.taken, done.given, done.disputed
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from decklog import Decklog, Invalid, Unavailable
-from decklog.importing.sync import Synced
+from decklog.importing.sync import SyncReport
 from decklog.plugins.importers.github import GithubSync
 from tests.plugins.importers.claims import Killed, fresh
 from tests.plugins.importers.github.github_files import by_gh
@@ -71,7 +71,7 @@ def issues(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def _sync(log: Decklog, **settings: Any) -> Synced:
+def _sync(log: Decklog, **settings: Any) -> SyncReport:
     return GithubSync(log, REPOSITORY, run_id="github", **settings).run()
 
 

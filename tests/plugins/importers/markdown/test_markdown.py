@@ -174,5 +174,5 @@ def test_what_is_no_plan_is_refused(log: Decklog, plan: Path, tmp_path: Path) ->
     with pytest.raises(Invalid, match="is no plan"):
         _take(log, other)
     _replace(plan, "## Read lists", "<<<<<<< mine\n## Read lists")
-    with pytest.raises(Conflict, match="conflicts of git's"):
+    with pytest.raises(Conflict, match="git conflict markers"):
         _take(log, plan)

@@ -114,7 +114,7 @@ def test_broken_side_of_a_conflict_is_kept(log: Decklog, tmp_path: Path) -> None
 
     assert log.tasks.get("taskmaster-2").title == task(2)["title"]
     assert report.tables["lines"][Outcome.KEPT] == 1
-    assert any("conflicts of git's" in note for note in report.notes)
+    assert any("git conflict markers" in note for note in report.notes)
 
 
 def test_of_half_a_file_whole_tasks_are_taken_and_the_rest_is_kept(log: Decklog, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from decklog import Decklog, Invalid
 from decklog.importing.report import Outcome, Report
-from decklog.importing.sync import Synced
+from decklog.importing.sync import SyncReport
 from decklog.plugins.importers.taskmaster.importer import TaskMasterImport
 from decklog.plugins.importers.taskmaster.sync import TaskMasterExport, TaskMasterSync
 from tests.conftest import on_both
@@ -27,11 +27,11 @@ def _import(log: Decklog, path: Path, run_id: str = "taskmaster") -> Report:
     return TaskMasterImport(log, str(path), run_id=run_id).run()
 
 
-def _sync(log: Decklog, path: Path, run_id: str = "taskmaster") -> Synced:
+def _sync(log: Decklog, path: Path, run_id: str = "taskmaster") -> SyncReport:
     return TaskMasterSync(log, str(path), run_id=run_id).run()
 
 
-def _did(done: Synced) -> tuple[Any, ...]:
+def _did(done: SyncReport) -> tuple[Any, ...]:
     return done.taken, done.given, done.disputed
 
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from decklog import Decklog
-from decklog.importing.sync import Synced
+from decklog.importing.sync import SyncReport
 from decklog.plugins.importers.taskmaster.sync import TaskMasterSync
 from tests.plugins.importers.claims import fresh, run_killed
 from tests.plugins.importers.taskmaster.taskmaster_files import write
 
 
-def _sync(log: Decklog, path: Path, **settings: Any) -> Synced:
+def _sync(log: Decklog, path: Path, **settings: Any) -> SyncReport:
     return TaskMasterSync(log, str(path), run_id="taskmaster", **settings).run()
 
 
@@ -100,7 +100,7 @@ def test_tasks_that_both_made_with_the_same_number_stay_two(log: Decklog, file: 
     assert log.tasks.get("taskmaster-6").title == "One more"
 
 
-@pytest.mark.parametrize("step", ["take", "give", "_agree", "replace_file"])
+@pytest.mark.parametrize("step", ["take", "give", "_save_base", "replace_file"])
 @pytest.mark.parametrize("after", [False, True])
 def test_killed_at_any_step_it_comes_to_the_same_end(tmp_path: Path, step: str, after: bool) -> None:
     with fresh(tmp_path, "killed") as log:

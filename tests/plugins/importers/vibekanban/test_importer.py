@@ -66,7 +66,7 @@ def test_what_leads_nowhere_is_kept(log: Decklog, file: Path) -> None:
     _taker(file)(log)
 
     kept = {entry.payload["why"] for entry in log.journal.find(subtype=IMPORTED_ROW, limit=99)}
-    assert kept == {"the attempt that it came of is not in the source", "what it belongs to is not in the source"}
+    assert kept == {"the attempt that it came of is not in the source", "the item that it belongs to is not in the source"}
 
 
 def test_a_database_from_before_there_were_workspaces_is_read(log: Decklog, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingCharge, PendingEntry, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingCharge, PendingEntry, pure_mapping, run_id_of, saved_outcome
 from decklog.journal.entry import Confidence, EntryKind, ReasoningPhase
 from decklog.log import Decklog
 from decklog.records.values import to_json
@@ -104,12 +104,12 @@ class BazingaImport(Import):
 
     def configuration(self, row: Row) -> Outcome:
         """Keep a row that configured the old system."""
-        return self.writer.keep(row, _CONFIGURATION)
+        return self.writer.keep_raw(row, _CONFIGURATION)
 
     def decision(self, row: Row) -> Outcome:
         """Keep a decision of the oldest files as an event of its run."""
         self.in_run(row)
-        return self.writer.keep(row, "a decision, as the oldest files have them", row.time("timestamp"))
+        return self.writer.keep_raw(row, "a decision, as the oldest files have them", row.time("timestamp"))
 
     def in_run(self, row: Row) -> str:
         """Place a row in its session's run; a row whose session is gone can't be placed."""
@@ -127,7 +127,7 @@ class BazingaImport(Import):
         created = row.time("created_at")
         started = row.time("start_time", created) or EPOCH
         if created not in (None, started):
-            row.left["created_at"] = row.columns["created_at"]
+            row.leftovers["created_at"] = row.columns["created_at"]
         status = row.one_of("status", RunStatus, RunStatus.ACTIVE)
         ended = self._ended(row, status, started)
         return self.writer.record(
@@ -169,7 +169,7 @@ class BazingaImport(Import):
             **_group_fields(row),
         )
 
-    @describes
+    @pure_mapping
     def log_entry(self, row: Row) -> PendingEntry:
         """Map a log row to an entry: an interaction, a reasoning or an event."""
         self.in_run(row)
@@ -199,10 +199,10 @@ class BazingaImport(Import):
         row.take("id")
         if given is not None and kind is EntryKind.EVENT:
             # The event keeps its key, so that sending it again is recognized; its number is a kept column.
-            row.left["id"] = row.columns["id"]
+            row.leftovers["id"] = row.columns["id"]
             entry["key"] = given
         elif given is not None:
-            row.left["idempotency_key"] = given
+            row.leftovers["idempotency_key"] = given
         return self.writer.entry(row, entry)
 
     def state(self, row: Row) -> Outcome:
@@ -211,15 +211,15 @@ class BazingaImport(Import):
         document = row.document("state_data", _JSON)
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
         saved_at = row.time("timestamp")
-        if not self.writer.first_time(row, as_it_is=True):
-            row.left = {}
+        if not self.writer.mark_imported(row, by_content=True):
+            row.leftovers = {}
             return Outcome.ALREADY
         if self._is_older(run_id, given, saved_at):
-            return self.writer.keep(row, "a newer version is here", saved_at)
+            return self.writer.keep_raw(row, "a newer version is here", saved_at)
         saved = self.log.states.save(run_id, given["name"], document, group_id=given["group_id"], saved_at=saved_at)
         if saved.already:
-            return self.writer.keep(row, f"the same as version {saved.version}", saved_at)
-        row.made = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
+            return self.writer.keep_raw(row, f"the same as version {saved.version}", saved_at)
+        row.result_name = f"state {run_id} {given['group_id']} {given['name']} {saved.version}"
         return Outcome.NEW
 
     def _is_older(self, run_id: str, place: dict[str, str], saved_at: datetime | None) -> bool:
@@ -229,7 +229,7 @@ class BazingaImport(Import):
             return False
         return saved_at is not None and saved_at < present.saved_at
 
-    @describes
+    @pure_mapping
     def tokens(self, row: Row) -> PendingCharge:
         """Charge an estimate of tokens; neither model nor price is known."""
         self.in_run(row)
@@ -282,8 +282,8 @@ class BazingaImport(Import):
         ]
         if outcome is Outcome.ALREADY and marked.count(Outcome.ALREADY) < len(marked):
             outcome = Outcome.CHANGED
-        row.left["id"] = row.columns["id"]
-        row.made = f"plan {run_id}"
+        row.leftovers["id"] = row.columns["id"]
+        row.result_name = f"plan {run_id}"
         return outcome
 
     def criterion(self, row: Row) -> Outcome:
@@ -303,8 +303,8 @@ class BazingaImport(Import):
             created_at=created,
             updated_at=row.time("updated_at", created),
         )
-        row.left["id"] = row.columns["id"]
-        row.made = f"criterion {run_id} {text}"
+        row.leftovers["id"] = row.columns["id"]
+        row.result_name = f"criterion {run_id} {text}"
         return outcome
 
     def _number_of(self, run_id: str, criterion: str) -> int:
@@ -359,10 +359,10 @@ class BazingaImport(Import):
         package_id, run_id = self._package_of(row)
         agent = row.required("agent_type", ContextAgent)
         iteration, consumed_at = row.integer("iteration", 1), row.time("consumed_at")
-        row.made = f"consumer {package_id} {agent}"
-        is_known = not self.writer.first_time(row)
+        row.result_name = f"consumer {package_id} {agent}"
+        is_known = not self.writer.mark_imported(row)
         if is_known:
-            row.left = {}
+            row.leftovers = {}
         elif self.writer.intake.seek(ContextConsumer, (package_id, agent)) is not None:
             raise Conflict(f"{agent} is a consumer of package {row.columns['package_id']} already")
         return self.writer.record(
@@ -452,7 +452,7 @@ def _phase(item: Any) -> Any:
 def _metadata(row: Row) -> dict[str, Any]:
     """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
     found: dict[str, Any] = row.json("metadata", (dict,), {})
-    if found == {} and "metadata" not in row.left and row.columns.get("metadata") is not None:
+    if found == {} and "metadata" not in row.leftovers and row.columns.get("metadata") is not None:
         row.replace("metadata", None)
     return found
 
@@ -462,7 +462,7 @@ def _packages(row: Row) -> list[str] | None:
     found = row.json_texts("context_references")
     if found:
         numbers = [int(text) if text.isdecimal() else text for text in found]
-        row.instead.pop("context_references", None)
+        row.replacements.pop("context_references", None)
         if row.json("context_references", (list,)) != numbers:
             row.replace("context_references", to_json(numbers))
     return found

@@ -12,12 +12,12 @@ from decklog.core.clock import from_text, to_text
 from decklog.core.display import DOLLAR
 from decklog.core.errors import DecklogError, Invalid, NotFound
 from decklog.importing.exports import Schema
-from decklog.importing.files import opened, parsed
+from decklog.importing.files import open_plain_file, parse_lenient_json
 from decklog.importing.importer import Import
 from decklog.importing.report import Outcome, Report
-from decklog.importing.row import EPOCH, Row, parsed_json
+from decklog.importing.row import EPOCH, Row, parse_json
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import NOTE, Mapping, PendingCharge, PendingEntry, describes, saved_outcome
+from decklog.importing.writer import IMPORT_NOTE, Mapping, PendingCharge, PendingEntry, pure_mapping, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.plugins.importers.gaia.trust_files import BINDING, EM, TrustProposals, parse_binding, parse_em
@@ -144,7 +144,7 @@ class GaiaImport(Import):
         task_id, document = row.take("task_id"), row.take("document")
         if not isinstance(document, dict):
             raise Invalid("a snapshot is a JSON object")
-        if not self.writer.first_time(row):
+        if not self.writer.mark_imported(row):
             return Outcome.ALREADY
         # Older snapshots lack these.
         known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
@@ -164,17 +164,17 @@ class GaiaImport(Import):
 
     def self_edit(self, row: Row) -> Outcome:
         """Record a self-edit; a line that repeats one, with other words, is kept."""
-        document = parsed(row.take("line"))
+        document = parse_lenient_json(row.take("line"))
         if not isinstance(document, dict):
             raise Invalid("the line is no JSON object")
-        first = self.writer.first_time(row)
+        first = self.writer.mark_imported(row)
         recorded = self.log.self_edits.record_document(document)
         if not first:
             return saved_outcome(recorded)
         if not recorded.already:
             _keep_spelling(row, f"self_edit {recorded.id}", edit_line(recorded))
             return Outcome.NEW
-        return self.writer.keep(row, "the same pull request at the same commit is recorded already")
+        return self.writer.keep_raw(row, "the same pull request at the same commit is recorded already")
 
     def learning(self, row: Row) -> Outcome:
         """Note a learning; a day without an hour begins at midnight."""
@@ -182,7 +182,7 @@ class GaiaImport(Import):
         try:
             line = parse_line(text, tolerant=True)
         except BadLine as problem:
-            return self.writer.keep(row, problem.message)
+            return self.writer.keep_raw(row, problem.message)
         if line is None:
             return Outcome.ALREADY
         noted = self.log.learnings.note(
@@ -218,7 +218,7 @@ class GaiaImport(Import):
             **row.fields(row.text, "stage state_name=current_state_name trace_file"),
             result=row.json("result_json", _JSON),
             loop_version=row.integer("loop_version"),
-            reason=WAS_RUNNING if "state" in row.instead else None,
+            reason=WAS_RUNNING if "state" in row.replacements else None,
             created_at=created,
             updated_at=_latest(created, row.columns.get("last_heartbeat_at")),
         )
@@ -226,12 +226,12 @@ class GaiaImport(Import):
     def _created(self, row: Row) -> datetime:
         """Read when a task was made; of tasks that were made together, the first row comes first."""
         there: datetime = row.time("created_at", EPOCH)
-        created = self.writer.in_turn(row, there)
+        created = self.writer.spread_time(row, there)
         if created != there:
             row.replace("created_at", to_text(created))
         return created
 
-    @describes
+    @pure_mapping
     def tool_call(self, row: Row) -> PendingEntry:
         """Make a row of the audit a tool entry."""
         row.stream = self.run_id
@@ -250,7 +250,7 @@ class GaiaImport(Import):
         }
         return self.writer.entry(row, entry)
 
-    @describes
+    @pure_mapping
     def spend(self, row: Row) -> PendingCharge:
         """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
         row.stream = self.run_id
@@ -331,9 +331,9 @@ class GaiaImport(Import):
         """Import a lesson; the key of its vector is kept, and its successor is marked once all are imported."""
         payload = row.json("payload_json", (dict,), {})
         row.take("superseded_by")
-        if "embedding_key" in row.left:
+        if "embedding_key" in row.leftovers:
             # Under its own name it would be taken for a secret.
-            row.left[VECTOR] = row.left.pop("embedding_key")
+            row.leftovers[VECTOR] = row.leftovers.pop("embedding_key")
         confidence = row.integer("confidence", 80, high=100)
         recalls, recalled = row.integer("recall_count", 0), row.time("last_recalled_at")
         fields: dict[str, Any] = {
@@ -385,7 +385,7 @@ class GaiaImport(Import):
     def _supersede(self, lesson_id: str, by: str) -> None:
         try:
             with self.log.transaction():
-                self.log.memory.supersede(lesson_id, by, reason=NOTE)
+                self.log.memory.supersede(lesson_id, by, reason=IMPORT_NOTE)
         except DecklogError as problem:
             if problem.retryable:
                 raise
@@ -438,7 +438,7 @@ def snapshots(folder: str, report: Report) -> Iterator[Row]:
         if content is None:
             continue
         text = content.decode("utf-8", "replace")
-        document = parsed_json(text)
+        document = parse_json(text)
         task_id = name.removesuffix(".json")
         columns = {"task_id": task_id, "document": text if document is NotImplemented else document}
         row = Row("paused_tasks", task_id, columns)
@@ -464,7 +464,7 @@ def whole(folder: str, name: str, report: Report) -> Iterator[Row]:
 def _content(path: str, most: int, report: Report) -> bytes | None:
     """Read a plain file; a link, what is something else, or what is too large is reported."""
     try:
-        with opened(path, most, follow_links=False) as file:
+        with open_plain_file(path, most, follow_links=False) as file:
             return file.read(most)
     except NotFound:
         return None
@@ -475,6 +475,6 @@ def _content(path: str, most: int, report: Report) -> bytes | None:
 
 def _keep_spelling(row: Row, made: str, line: str) -> None:
     """Keep a line as it was, unless an export spells it so anyway."""
-    row.made, row.expected = made, ("line",)
+    row.result_name, row.expected = made, ("line",)
     if row.columns["line"] != line:
         row.replace("line", line)

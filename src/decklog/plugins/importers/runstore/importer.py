@@ -10,7 +10,7 @@ from decklog.importing.importer import Import
 from decklog.importing.report import Outcome
 from decklog.importing.row import EPOCH, Row
 from decklog.importing.source import SqliteSource
-from decklog.importing.writer import Mapping, PendingEntry, describes, run_id_of, saved_outcome
+from decklog.importing.writer import Mapping, PendingEntry, pure_mapping, run_id_of, saved_outcome
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 from decklog.stores.artifacts.artifacts import Artifact, media_type_of
@@ -116,7 +116,7 @@ class RunStoreImport(Import):
             updated_at=row.time("updated_at", EPOCH),
         )
 
-    @describes
+    @pure_mapping
     def event(self, row: Row) -> PendingEntry:
         """Make an event an entry; its source is the agent."""
         self.in_run(row)
@@ -216,7 +216,7 @@ class RunStoreImport(Import):
     def _created(self, row: Row) -> datetime:
         """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
         there: datetime = row.time("created_at", EPOCH)
-        created = self.writer.in_turn(row, there)
+        created = self.writer.spread_time(row, there)
         if created - there >= _SHOWN or there == EPOCH != created:
             row.replace("created_at", to_text(created))
         return created
@@ -224,7 +224,7 @@ class RunStoreImport(Import):
     def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
         """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
         row.stream = task["run_id"]
-        if not self.writer.first_time(row):
+        if not self.writer.mark_imported(row):
             return Outcome.ALREADY
         at: datetime = row.time("created_at", task["updated_at"])
         shared: dict[str, Any] = {"id": task["id"], "attempts": number, "fence": number, "leased_at": at, "updated_at": at}

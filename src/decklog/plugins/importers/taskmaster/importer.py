@@ -8,11 +8,11 @@ from typing import Any
 
 from decklog.core.clock import from_text
 from decklog.core.errors import Invalid
-from decklog.importing.files import file_in, json_values, objects_in
+from decklog.importing.files import find_file, json_values, read_complete_objects
 from decklog.importing.importer import Link
-from decklog.importing.row import EPOCH, Row, plain
-from decklog.importing.tracker import LINKS, WAS_RUNNING, Tracker, moment_of, set_time
-from decklog.importing.writer import PendingRecord, describes, run_below
+from decklog.importing.row import EPOCH, Row, to_storable
+from decklog.importing.tracker import LINKS, WAS_RUNNING, Tracker, read_set_time, sortable_time
+from decklog.importing.writer import PendingRecord, child_run_id, pure_mapping
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.stores.intake import Intake
@@ -89,7 +89,7 @@ def ours_of(task: dict[str, Any]) -> str | None:
 
 def run_of_tag(run_id: str, tag: str) -> str:
     """Return the run of a tag; `run_id` is that of the main one."""
-    return run_id if tag == MAIN else run_below(run_id, tag)
+    return run_id if tag == MAIN else child_run_id(run_id, tag)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class TaskMasterImport(Tracker):
 
     def gather(self) -> None:
         """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
-        path = file_in(self.path, PLACES, "Name the file itself.")
+        path = find_file(self.path, PLACES, "Name the file itself.")
         self._hold_whole(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
@@ -163,9 +163,9 @@ class TaskMasterImport(Tracker):
     def _hold_whole(self, path: str) -> None:
         sides, broken = json_values(path)
         if len(sides) + len(broken) > 1:
-            self.report.note(f"{path} has conflicts of git's in it; of two versions of a task the newer one is taken")
+            self.report.note(f"{path} has git conflict markers; of two versions of a task the newer one is taken")
         for side in sides:
-            self._hold_document(plain(side))
+            self._hold_document(to_storable(side))
         for text in broken:
             self._hold_whole_tasks(text)
 
@@ -188,12 +188,12 @@ class TaskMasterImport(Tracker):
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
-            self._hold_tag(tag, plain([*objects_in(text, start)]), {})
+            self._hold_tag(tag, to_storable([*read_complete_objects(text, start)]), {})
         self.add_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
     def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         run_id = run_of_tag(self.run_id, tag)
-        self.tags[tag], self.begun[tag] = run_id, moment_of(metadata.get("created"))
+        self.tags[tag], self.begun[tag] = run_id, sortable_time(metadata.get("created"))
         self.facts[run_id] = {self.system: {"tag": tag, "metadata": metadata}}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
@@ -214,7 +214,7 @@ class TaskMasterImport(Tracker):
         if (ours := ours_of(task)) is not None:
             self._claims.add((tag, name, ours))
         is_done = STATES.get(str(task.get("status"))) is TaskState.DONE
-        clock = moment_of(task.get("updatedAt"))
+        clock = sortable_time(task.get("updatedAt"))
         # Tasks are ordered by tag, then by number.
         at = f"{tag} {'.'.join(f'{part:>9}' for part in name.split('.'))}"
         self.gathered.add(TASKS, f"{tag}/{name}", columns, at=at, clock=clock, is_done=is_done)
@@ -224,7 +224,7 @@ class TaskMasterImport(Tracker):
         """Return a run for each tag."""
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
-    def first_at(self) -> str | None:
+    def earliest_time(self) -> str | None:
         """Return when the first tag was made."""
         return min(filter(None, self.begun.values()), default=None)
 
@@ -256,11 +256,11 @@ class TaskMasterImport(Tracker):
             other = needed_number(word, above, siblings or ())
             self.gathered.add(LINKS, f"{item.id}/{other}", {"task": item.id, "other": f"{tag}/{other}", "kind": "needs"})
 
-    def link_of(self, row: Row) -> Link:
+    def read_link(self, row: Row) -> Link:
         kind = LinkKind.PARENT if row.take("kind") == PART_OF else LinkKind.BLOCKS
         return Link(str(row.take("task")), str(row.take("other")), kind)
 
-    @describes
+    @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         """Describe the task that a task or a subtask becomes."""
         row.stream = self.run_of(row.id)
@@ -282,7 +282,7 @@ class TaskMasterImport(Tracker):
             inputs={self.system: shown} if shown else {},
             assigned_to=row.text("assignee") or None,
             created_at=self._created(row),
-            updated_at=set_time(row, "updatedAt"),
+            updated_at=read_set_time(row, "updatedAt"),
         )
 
     def _objective(self, row: Row) -> str:

@@ -5,9 +5,9 @@ from typing import Any, ClassVar
 
 from decklog.core.errors import Invalid
 from decklog.importing.exports import TASK_FIELDS, TextExport, each, json_text, short_time
-from decklog.importing.files import file_in, parsed
+from decklog.importing.files import find_file, parse_lenient_json
 from decklog.importing.sync import FileSync, Items
-from decklog.importing.tracker import LINES, LINKS, moment_of
+from decklog.importing.tracker import LINES, LINKS, sortable_time
 from decklog.log import Decklog
 from decklog.plugins.importers.taskmaster.importer import (
     MAIN,
@@ -222,7 +222,7 @@ class Document:
         """Take the newer of two with the same number, or the first."""
         held = self._tasks.get(place)
         if held is not None:
-            is_older = moment_of(held.get("updatedAt")) >= moment_of(task.get("updatedAt"))
+            is_older = sortable_time(held.get("updatedAt")) >= sortable_time(task.get("updatedAt"))
             self._doubles.append(task if is_older else held)
             if is_older:
                 return False
@@ -330,7 +330,7 @@ class TaskMasterSync(FileSync):
     sets: ClassVar = {NEEDS: lambda name: name, "tags": lambda tag: tag if isinstance(tag, str) and tag.strip() else None}
 
     def __init__(self, log: Any, path: str, **settings: Any) -> None:
-        super().__init__(log, file_in(path, PLACES, "Name the file itself."), **settings)
+        super().__init__(log, find_file(path, PLACES, "Name the file itself."), **settings)
 
     def theirs(self) -> Items:
         """Read the tasks of the file."""
@@ -352,8 +352,8 @@ class TaskMasterSync(FileSync):
         document.drop_doubles()
         for name, item in items.items():
             document.replace(name, {**item, "updatedAt": at})
-        as_here = {"/".join(place): ours[name] for name, place in document.places.items() if name in ours}
-        self.import_text(json_text(document.tags), as_here)
+        local_items = {"/".join(place): ours[name] for name, place in document.places.items() if name in ours}
+        self.import_text(json_text(document.tags), local_items)
 
     def give(self, items: Items) -> None:
         """Write the document with some tasks as they are to be there."""
@@ -370,7 +370,7 @@ class TaskMasterSync(FileSync):
 
     def _read_document(self, text: str, path: str) -> Document:
         """Read a document as one of tags, which older ones have not."""
-        found = parsed(text)
+        found = parse_lenient_json(text)
         if found is NotImplemented:
             hint = f"Mend it, or take what is whole: decklog import taskmaster {path}"
             raise Invalid(f"{path} is no JSON, or was not written to its end", hint=hint, path=path)
