@@ -1,6 +1,6 @@
-"""The Claude Agent SDK on a log: hooks and messages record each session, and the policy judges tools before they run.
+"""Record sessions of the Claude Agent SDK by hooks and messages, and judge tool calls by the policy before they run.
 
-A session is recorded as one of Claude Code's own is, by the same ids: where its program has our hooks too, both are heard once.
+A session has the same ids as one of Claude Code, so it is recorded once even if the program also has our hooks.
 """
 
 import os
@@ -35,13 +35,13 @@ _RESULT_FIELDS = (
 
 
 class _Session:
-    """What is known of a session that goes on."""
+    """The state of an open session."""
 
     def __init__(self, session_id: str, facts: dict[str, Any]) -> None:
         self.id = session_id
         self.facts = facts
         self.transcript: str | None = None
-        # Texts of this turn, for a session that keeps no transcript.
+        # The texts of this turn, for a session without a transcript.
         self.said: list[tuple[str | None, str]] = []
         self.totals: dict[str, dict[str, float]] = {}
         self.outcome: CallOutcome | None = None
@@ -52,8 +52,8 @@ class _Session:
         return self.transcript is not None and os.path.exists(self.transcript)
 
 
-class _Talk:
-    """What one set of options is used for: the folder that it is about, and its sessions."""
+class _Conversation:
+    """The folder and the sessions of one set of options."""
 
     def __init__(self, options: ClaudeAgentOptions) -> None:
         self.root = os.path.abspath(options.cwd or os.getcwd())
@@ -74,45 +74,45 @@ class DecklogSessions(EventRecorder):
     ) -> None:
         super().__init__(log, PROGRAM)
         self._guard = guard
-        self._named = {name: value for name, value in (("run", run_id), ("task", task_id)) if value}
-        self._talks: list[_Talk] = []
+        self._run_facts = {name: value for name, value in (("run", run_id), ("task", task_id)) if value}
+        self._conversations: list[_Conversation] = []
 
     # For a program
 
     def options(self, options: ClaudeAgentOptions | None = None) -> ClaudeAgentOptions:
-        """Return options with our hooks added to theirs, for a `ClaudeSDKClient`."""
+        """Return options with our hooks added, for a `ClaudeSDKClient`."""
         given = options or ClaudeAgentOptions()
-        return self._hooked(given, self._talk(given))
+        return self._add_hooks(given, self._open_conversation(given))
 
     async def query(self, *, prompt: Any, options: ClaudeAgentOptions | None = None, transport: Any = None) -> AsyncIterator[Any]:
         """Run the SDK's own `query`, and record it."""
         given = options or ClaudeAgentOptions()
-        talk = self._talk(given)
-        stream = claude_agent_sdk.query(prompt=prompt, options=self._hooked(given, talk), transport=transport)
+        conversation = self._open_conversation(given)
+        stream = claude_agent_sdk.query(prompt=prompt, options=self._add_hooks(given, conversation), transport=transport)
         problem: BaseException | None = None
         try:
             async for message in stream:
-                self._record_message(talk, message)
+                self._record_message(conversation, message)
                 yield message
         except BaseException as error:
             problem = error
             raise
         finally:
-            # First: the program writes its last lines before it is gone.
+            # Close the stream first: the program writes its last lines before it exits.
             await stream.aclose()
-            self._end(talk, problem)
+            self._end(conversation, problem)
 
     async def messages(self, stream: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """Record the messages of a `ClaudeSDKClient`, and yield them."""
-        talk = self._talks[-1] if self._talks else self._talk(ClaudeAgentOptions())
+        conversation = self._conversations[-1] if self._conversations else self._open_conversation(ClaudeAgentOptions())
         async for message in stream:
-            self._record_message(talk, message)
+            self._record_message(conversation, message)
             yield message
 
     def close(self, problem: BaseException | None = None) -> None:
-        """End the sessions that are still open, and take in what waits."""
-        for talk in list(self._talks):
-            self._end(talk, problem)
+        """End open sessions, and import waiting events."""
+        for conversation in list(self._conversations):
+            self._end(conversation, problem)
         super().close()
 
     def __exit__(self, _: object, problem: BaseException | None, _trace: object) -> None:
@@ -120,23 +120,23 @@ class DecklogSessions(EventRecorder):
 
     # Hooks
 
-    def _talk(self, options: ClaudeAgentOptions) -> _Talk:
-        self._talks.append(_Talk(options))
-        return self._talks[-1]
+    def _open_conversation(self, options: ClaudeAgentOptions) -> _Conversation:
+        self._conversations.append(_Conversation(options))
+        return self._conversations[-1]
 
-    def _hooked(self, options: ClaudeAgentOptions, talk: _Talk) -> ClaudeAgentOptions:
+    def _add_hooks(self, options: ClaudeAgentOptions, conversation: _Conversation) -> ClaudeAgentOptions:
         async def hook(values: Any, _tool_use_id: str | None, _context: Any) -> dict[str, Any]:
-            return await self._answer(talk, values)
+            return await self._handle_hook(conversation, values)
 
         known = options.hooks or {}
         hooks = {**known, **{event: [*known.get(event, ()), HookMatcher(hooks=[hook])] for event in _EVENTS}}
         return replace(options, hooks=hooks)
 
-    async def _answer(self, talk: _Talk, values: dict[str, Any]) -> dict[str, Any]:
-        """Record an event, and deny what the policy denies."""
-        denied = await self._denied(talk, values)
+    async def _handle_hook(self, conversation: _Conversation, values: dict[str, Any]) -> dict[str, Any]:
+        """Record an event; deny a call that the policy denies."""
+        denied = await self._find_denial(conversation, values)
         try:
-            session = self._session(talk, values)
+            session = self._session(conversation, values)
             facts = {**session.facts, "denied": denied} if denied else session.facts
             self.record(session.id, facts, dict(values))
         except Exception as problem:  # noqa: BLE001
@@ -147,44 +147,44 @@ class DecklogSessions(EventRecorder):
         decision = {"permissionDecision": "deny", "permissionDecisionReason": denied}
         return {"hookSpecificOutput": {"hookEventName": "PreToolUse", **decision}}
 
-    async def _denied(self, talk: _Talk, values: dict[str, Any]) -> str | None:
+    async def _find_denial(self, conversation: _Conversation, values: dict[str, Any]) -> str | None:
         if not self._guard or values.get("hook_event_name") != "PreToolUse":
             return None
         try:
-            found: str | None = await to_thread.run_sync(block_reason, values, talk.root)
+            found: str | None = await to_thread.run_sync(block_reason, values, conversation.root)
         except Exception as problem:  # noqa: BLE001
-            # As with the hooks of programs: a call that can't be judged is blocked.
+            # Block a call that can't be judged, as hooks do.
             self.warn(problem)
             return f"Decklog could not judge this call, so it is blocked: {problem}"
         return found
 
-    def _session(self, talk: _Talk, values: dict[str, Any]) -> _Session:
+    def _session(self, conversation: _Conversation, values: dict[str, Any]) -> _Session:
         """Return the session of an event; record the start of a new one."""
         session_id = str(values.get("session_id") or "unread")
-        session = talk.sessions.get(session_id)
+        session = conversation.sessions.get(session_id)
         if session is None:
-            session = talk.sessions[session_id] = _Session(session_id, self._named or surrounding_run(self.log))
-            begun = {"hook_event_name": "SessionStart", "source": talk.source, "process": own_identity()}
+            session = conversation.sessions[session_id] = _Session(session_id, self._run_facts or surrounding_run(self.log))
+            begun = {"hook_event_name": "SessionStart", "source": conversation.source, "process": own_identity()}
             place = {name: values.get(name) for name in ("session_id", "transcript_path", "model")}
-            self.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or talk.root})
+            self.record(session_id, session.facts, {**place, **begun, "cwd": values.get("cwd") or conversation.root})
         path = values.get("transcript_path")
         session.transcript = path if isinstance(path, str) and path else session.transcript
         return session
 
     # Messages
 
-    def _record_message(self, talk: _Talk, message: Any) -> None:
+    def _record_message(self, conversation: _Conversation, message: Any) -> None:
         try:
             if isinstance(message, SystemMessage) and message.subtype == "init":
-                self._session(talk, message.data)
+                self._session(conversation, message.data)
             elif isinstance(message, AssistantMessage) and message.session_id and message.parent_tool_use_id is None:
-                session = self._session(talk, {"session_id": message.session_id})
+                session = self._session(conversation, {"session_id": message.session_id})
                 texts = [block.text for block in message.content if isinstance(block, TextBlock) and block.text.strip()]
                 session.said += [(message.message_id, text) for text in texts]
             elif isinstance(message, ResultMessage):
-                self._result(self._session(talk, {"session_id": message.session_id}), message)
+                self._result(self._session(conversation, {"session_id": message.session_id}), message)
         except Exception as problem:  # noqa: BLE001
-            # The message is the program's in any case.
+            # The program must get the message in any case.
             self.warn(problem)
 
     def _result(self, session: _Session, message: ResultMessage) -> None:
@@ -194,7 +194,7 @@ class DecklogSessions(EventRecorder):
         session.text = message.result
         place = {"session_id": session.id, "hook_event_name": RESULT}
         values = {**place, **{name: getattr(message, name, None) for name in _RESULT_FIELDS}}
-        spent, said = self._spent(session, message.model_usage or {}), _numbered(session.said)
+        spent, said = self._turn_usage(session, message.model_usage or {}), _number_texts(session.said)
         session.said = []
         if not session.has_transcript:
             values |= {"spent": spent, "said": said}
@@ -203,8 +203,8 @@ class DecklogSessions(EventRecorder):
                 self.record(session.id, session.facts, {**denial, **place, "hook_event_name": "PermissionDenied"})
         self.record(session.id, session.facts, values)
 
-    def _spent(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
-        """Return what this turn took of each model: the program reports sums over all turns."""
+    def _turn_usage(self, session: _Session, usage: dict[str, Any]) -> dict[str, dict[str, float]]:
+        """Return the usage of this turn by model. The program reports sums over all turns."""
         spent: dict[str, dict[str, float]] = {}
         for model, used in usage.items():
             before = session.totals.get(model, {})
@@ -214,21 +214,21 @@ class DecklogSessions(EventRecorder):
                 spent[model] = dict(zip(_COUNTED, more, strict=True))
         return spent
 
-    def _end(self, talk: _Talk, problem: BaseException | None) -> None:
-        """Record the end of the sessions of a talk, and that their transcripts are complete."""
-        if talk in self._talks:
-            self._talks.remove(talk)
-        for session in list(talk.sessions.values()):
+    def _end(self, conversation: _Conversation, problem: BaseException | None) -> None:
+        """Record the end of a conversation's sessions, and that their transcripts are complete."""
+        if conversation in self._conversations:
+            self._conversations.remove(conversation)
+        for session in list(conversation.sessions.values()):
             outcome = _outcome(session, problem)
-            place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": talk.root}
+            place = {"session_id": session.id, "transcript_path": session.transcript, "cwd": conversation.root}
             end = {"reason": outcome.value, "outcome": outcome.value, "text": session.text}
             self.record(session.id, session.facts, {**place, **end, "hook_event_name": "SessionEnd"})
             self.record(session.id, session.facts, {**place, "hook_event_name": PROGRAM_EXITED})
-        talk.sessions.clear()
+        conversation.sessions.clear()
 
 
 def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
-    """Return how a session ended: by an error, by being cancelled, or as its last turn did."""
+    """Return the outcome of a session: of its error, its cancellation or its last turn."""
     if isinstance(problem, Exception):
         return CallOutcome.FAILED
     if problem is not None and not (isinstance(problem, GeneratorExit) and session.outcome):
@@ -236,8 +236,8 @@ def _outcome(session: _Session, problem: BaseException | None) -> CallOutcome:
     return session.outcome or CallOutcome.INTERRUPTED
 
 
-def _numbered(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
-    """Return the separate texts of one message, as transcripts have them."""
+def _number_texts(said: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
+    """Return the texts with unique ids: transcripts number several texts of one message."""
     counts: dict[str | None, int] = {}
     found = []
     for name, text in said:

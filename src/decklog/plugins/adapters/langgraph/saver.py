@@ -25,7 +25,7 @@ from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.importing.writer import run_id_of
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import away
+from decklog.plugins.adapters.loops.calls import run_off_loop
 from decklog.plugins.langgraph_values import pack, unpack
 from decklog.stores.artifacts.graphs import Encoded, GraphCheckpoint, GraphWrite
 
@@ -109,7 +109,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,  # noqa: ARG002
     ) -> RunnableConfig:
-        await away(self.log, self._saving(config, checkpoint, metadata))
+        await run_off_loop(self.log, self._saving(config, checkpoint, metadata))
         self._saved(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
 
@@ -150,7 +150,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        await away(self.log, self._writing(config, writes, task_id, task_path))
+        await run_off_loop(self.log, self._writing(config, writes, task_id, task_path))
         self._saved(config)
 
     def _writing(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> partial[None]:
@@ -244,7 +244,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         self.log.states.remove_graph(run_id_of(str(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
-        await away(self.log, partial(self.delete_thread, thread_id))
+        await run_off_loop(self.log, partial(self.delete_thread, thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Remove the checkpoints that these runs of a graph made, with what was written after them."""

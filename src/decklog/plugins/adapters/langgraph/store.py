@@ -28,7 +28,7 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import away
+from decklog.plugins.adapters.loops.calls import run_off_loop
 from decklog.stores.artifacts.graphs import GraphItem
 
 _WHOLE = "$"
@@ -111,7 +111,7 @@ class DecklogStore(BaseStore):
         results = iter(await asyncio.to_thread(self.batch, reads)) if reads else iter(())
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
         if puts:
-            await away(self.log, partial(self._put_all, list(puts.values())))
+            await run_off_loop(self.log, partial(self._put_all, list(puts.values())))
         return [None if isinstance(op, PutOp) else next(results) for op in asked]
 
     def sweep_ttl(self) -> int:

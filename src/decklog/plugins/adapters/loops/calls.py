@@ -1,4 +1,4 @@
-"""Steps of a run, and calls of tools: entries where they begin and where they end."""
+"""Record steps of a run and tool calls, each with an entry at its start and its end."""
 
 import inspect
 import json
@@ -21,31 +21,31 @@ from decklog.core.errors import Invalid
 from decklog.journal.entry import EntryKind
 from decklog.log import Decklog
 
-_DEEPEST = 20
+_MOST_LEVELS = 20
 _MOST_ITEMS = 1000
 _LONGEST_REPR = 1000
-# Python refuses to write out longer numbers.
+# Python refuses to format longer integers.
 _MOST_BITS = 10_000
 _RECEIVERS = ("self", "cls")
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def as_json(value: Any, depth: int = 0) -> Any:
-    """Return a value as JSON; what lies deeper than anybody reads, or is no JSON, by its `repr`."""
+def to_json_value(value: Any, depth: int = 0) -> Any:
+    """Return a value as JSON; use the `repr` of values that are too deep or not JSON."""
     if value is None or (isinstance(value, int) and value.bit_length() <= _MOST_BITS):
         return value
     if isinstance(value, str):
         return cut_text(storable(str(value)))[0]
     if isinstance(value, float):
         return value if isfinite(value) else repr(value)
-    if depth < _DEEPEST and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
-        return {name_text(name): as_json(item, depth + 1) for name, item in value.items()}
-    if depth < _DEEPEST and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
-        return [as_json(item, depth + 1) for item in value]
-    return _repr_of(value)
+    if depth < _MOST_LEVELS and isinstance(value, dict) and len(value) <= _MOST_ITEMS:
+        return {name_text(name): to_json_value(item, depth + 1) for name, item in value.items()}
+    if depth < _MOST_LEVELS and isinstance(value, (list, tuple)) and len(value) <= _MOST_ITEMS:
+        return [to_json_value(item, depth + 1) for item in value]
+    return _safe_repr(value)
 
 
-def _repr_of(value: Any, by: Callable[[Any], str] = repr) -> str:
+def _safe_repr(value: Any, by: Callable[[Any], str] = repr) -> str:
     """Return an object as text, also if it can't be represented."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
@@ -55,7 +55,7 @@ def _repr_of(value: Any, by: Callable[[Any], str] = repr) -> str:
 
 def name_text(name: Any) -> str:
     """Return the name of a value in an object."""
-    return str(storable(name)) if type(name) is str else _repr_of(name, str)
+    return str(storable(name)) if type(name) is str else _safe_repr(name, str)
 
 
 def error_message(problem: BaseException) -> str:
@@ -63,24 +63,24 @@ def error_message(problem: BaseException) -> str:
     try:
         message = str(problem)
     except Exception:  # noqa: BLE001  (a __str__ may raise anything)
-        message = _repr_of(problem)
+        message = _safe_repr(problem)
     return f"{type(problem).__name__}: {message}".removesuffix(": ")
 
 
-def name_of(function: Any) -> str:
-    """Return a callable's name: its own, that of the wrapped function, or its type's."""
+def callable_name(function: Any) -> str:
+    """Return the name of a callable, of the function it wraps, or of its type."""
     inner = getattr(function, "func", function)
     return str(getattr(function, "__name__", None) or getattr(inner, "__name__", None) or type(function).__name__)
 
 
-def as_text(value: Any) -> str:
-    """Return what a tool gave as one text."""
+def output_text(value: Any) -> str:
+    """Return the output of a tool as one text."""
     if value is None:
         return ""
-    return value if isinstance(value, str) else _encode(as_json(value))
+    return value if isinstance(value, str) else _encode(to_json_value(value))
 
 
-def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def bind_arguments(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """Return a call's arguments by parameter name, without self or cls."""
     code = getattr(function, "__code__", None)
     names = code.co_varnames[: code.co_argcount] if code is not None else ()
@@ -92,11 +92,11 @@ def arguments_of(function: Callable[..., Any], args: tuple[Any, ...], kwargs: di
     return {**given, **kwargs}
 
 
-async def away(log: Decklog, act: Callable[[], Any]) -> bool:
-    """Write without blocking the loop, and finish even if cancelled; return whether it was."""
+async def run_off_loop(log: Decklog, act: Callable[[], Any]) -> bool:
+    """Call a function without blocking the event loop, and finish it even if cancelled; return whether it was cancelled."""
     transaction = transaction_of(log)
     if transaction is None and log.is_in_transaction:
-        # A plain transaction is this thread's own.
+        # A synchronous transaction belongs to this thread.
         act()
         return False
     future, was_cancelled = await await_despite_cancel(Job(act), log.submit if transaction is None else transaction.submit)
@@ -104,15 +104,15 @@ async def away(log: Decklog, act: Callable[[], Any]) -> bool:
     return was_cancelled
 
 
-# The innermost span that this thread or task is in.
-present: "ContextVar[LoopSpan | None]" = ContextVar("decklog_span", default=None)
+# The innermost span of this thread or task.
+current_span: "ContextVar[LoopSpan | None]" = ContextVar("decklog_span", default=None)
 
 
 class LoopSpan(ABC):
-    """One run, step or call. Entered with `with` where a loop is plain, and with `async with` where it awaits."""
+    """A run, step or call. Enter it with `with` in synchronous loops, and with `async with` in asynchronous ones."""
 
     def __init__(self, run: "LoopRun | None" = None) -> None:
-        # The run that it is recorded in; None if nothing is recorded.
+        # The run that records this span; None if nothing is recorded.
         self.run = run
         self._outer: LoopSpan | None = None
         self._process = 0
@@ -124,46 +124,46 @@ class LoopSpan(ABC):
 
     @abstractmethod
     def begin(self) -> None:
-        """Write that it begins."""
+        """Record the start."""
 
     @abstractmethod
     def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
-        """Write that it has ended."""
+        """Record the end."""
 
-    # What a block may say of it
+    # Called inside the block
 
     def returned(self, output: Any, **facts: Any) -> None:
-        """Set the output; leaving the block records it."""
-        self._outcome, self._output, self._facts = CallOutcome.OK, as_text(output), facts
+        """Set the output, which is recorded at the end of the block."""
+        self._outcome, self._output, self._facts = CallOutcome.OK, output_text(output), facts
 
     def failed(self, why: Any, **facts: Any) -> None:
-        """Mark it as failed, without an error."""
-        self._outcome, self._output, self._facts = CallOutcome.FAILED, as_text(why), facts
+        """Mark the span as failed without an exception."""
+        self._outcome, self._output, self._facts = CallOutcome.FAILED, output_text(why), facts
 
-    # Its two ends
+    # Start and end
 
     def finalize(self, problem: BaseException | None) -> None:
-        """Write the end: as the block said, or by the error that ended it."""
+        """Record the end with the output that the block set, or with the error that ended it."""
         if os.getpid() != self._process and os.getppid() == self._process:
-            # A child that was forked in the block and leaves it too: its parent is at it still.
+            # A child forked inside the block leaves it too; only the parent records the end.
             return
         if problem is None:
             self.end(self._outcome or CallOutcome.OK, self._output, self._facts)
         else:
-            # A cancelled task, a closed generator, Ctrl-C: nobody's mistake, and not done either.
+            # A cancelled task, a closed generator or Ctrl-C is an interruption, not a failure.
             outcome = CallOutcome.FAILED if isinstance(problem, Exception) else CallOutcome.INTERRUPTED
             self.end(outcome, error_message(problem), self._facts)
 
     def enter(self) -> None:
         """Make this the innermost span."""
         self._process = os.getpid()
-        self._outer = present.get()
-        present.set(self)
+        self._outer = current_span.get()
+        current_span.set(self)
 
     def leave(self) -> None:
-        """Make the one around it the innermost again; a generator may be closed where another is."""
-        if present.get() is self:
-            present.set(self._outer)
+        """Make the outer span the innermost again, unless another one is: generators may be closed anywhere."""
+        if current_span.get() is self:
+            current_span.set(self._outer)
 
     def __enter__(self) -> Self:
         self.enter()
@@ -180,15 +180,15 @@ class LoopSpan(ABC):
         self.finalize_if_recorded(problem)
 
     def finalize_if_recorded(self, problem: BaseException | None) -> None:
-        """Record the end, if anything is recorded."""
+        """Record the end, if a run records this span."""
         if self.run is not None:
             self.finalize(problem)
 
     async def __aenter__(self) -> Self:
         self.enter()
         try:
-            if self.run is not None and await away(self.run.log, self.begin):
-                await away(self.run.log, lambda: self.finalize(loops.cancellation()))
+            if self.run is not None and await run_off_loop(self.run.log, self.begin):
+                await run_off_loop(self.run.log, lambda: self.finalize(loops.cancellation()))
                 raise loops.cancellation()
         except BaseException:
             self.leave()
@@ -197,12 +197,12 @@ class LoopSpan(ABC):
 
     async def __aexit__(self, _: object, problem: BaseException | None, _trace: TracebackType | None) -> None:
         self.leave()
-        if self.run is not None and await away(self.run.log, lambda: self.finalize(problem)) and problem is None:
+        if self.run is not None and await run_off_loop(self.run.log, lambda: self.finalize(problem)) and problem is None:
             raise loops.cancellation()
 
 
 class LoopRun(LoopSpan):
-    """A run around steps and calls: where they are recorded, and by whom."""
+    """A run that records steps and calls."""
 
     def __init__(self, log: Decklog, agent: str, task_id: str | None) -> None:
         super().__init__(self)
@@ -218,7 +218,7 @@ class LoopRun(LoopSpan):
 
 def surrounding_run(log: Decklog) -> dict[str, Any]:
     """Return the surrounding run and task, if they are recorded in this log."""
-    here = present.get()
+    here = current_span.get()
     around = None if here is None else here.run
     if around is None or around.log is not log:
         return {}
@@ -226,26 +226,26 @@ def surrounding_run(log: Decklog) -> dict[str, Any]:
 
 
 F = TypeVar("F", bound=Callable[..., Any])
-# Makes the span of one call from what the function is called with.
-Spans = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
+# Builds the span of one call from the function's arguments.
+SpanFactory = Callable[[tuple[Any, ...], dict[str, Any]], LoopSpan]
 
-# Values of a generator are recorded up to this number, and counted beyond it.
+# The most yielded values to record; further ones are only counted.
 _WRAPPING_MOST_ITEMS = 100
 
 
-def wrapped(function: Callable[..., Any], spans: Spans) -> Any:
+def wrap_function(function: Callable[..., Any], make_span: SpanFactory) -> Any:
     """Return the function with a span around each of its calls."""
     if inspect.isasyncgenfunction(function):
-        return _async_generator(function, spans)
+        return _wrap_async_generator(function, make_span)
     if inspect.iscoroutinefunction(function):
-        return _coroutine(function, spans)
-    return _generator(function, spans) if inspect.isgeneratorfunction(function) else _plain(function, spans)
+        return _wrap_coroutine(function, make_span)
+    return _wrap_generator(function, make_span) if inspect.isgeneratorfunction(function) else _wrap_function(function, make_span)
 
 
-def _plain(function: Callable[..., Any], spans: Spans) -> Any:
+def _wrap_function(function: Callable[..., Any], make_span: SpanFactory) -> Any:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        with spans(args, kwargs) as span:
+        with make_span(args, kwargs) as span:
             found = function(*args, **kwargs)
             span.returned(found)
             return found
@@ -253,10 +253,10 @@ def _plain(function: Callable[..., Any], spans: Spans) -> Any:
     return call
 
 
-def _coroutine(function: Callable[..., Any], spans: Spans) -> Any:
+def _wrap_coroutine(function: Callable[..., Any], make_span: SpanFactory) -> Any:
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> Any:
-        async with spans(args, kwargs) as span:
+        async with make_span(args, kwargs) as span:
             found = await function(*args, **kwargs)
             span.returned(found)
             return found
@@ -264,8 +264,8 @@ def _coroutine(function: Callable[..., Any], spans: Spans) -> Any:
     return call
 
 
-class _Given:
-    """What a generator gave so far."""
+class _YieldedValues:
+    """Collects the values that a generator yields."""
 
     def __init__(self) -> None:
         self._items: list[Any] = []
@@ -281,46 +281,46 @@ class _Given:
         span.returned("".join(self._items) if is_text else self._items, items=self._count)
 
 
-class _Aside:
-    """Runs a generator with its own innermost span, and its consumer with theirs."""
+class _SpanSwitch:
+    """Makes a generator's span the innermost while the generator runs, but not while its consumer does."""
 
     def __init__(self, span: LoopSpan) -> None:
         self._inner: LoopSpan | None = span
         self._outer: LoopSpan | None = None
 
     def __enter__(self) -> None:
-        self._outer = present.get()
-        present.set(self._inner)
+        self._outer = current_span.get()
+        current_span.set(self._inner)
 
     def __exit__(self, *_: object) -> None:
-        self._inner = present.get()
-        present.set(self._outer)
+        self._inner = current_span.get()
+        current_span.set(self._outer)
 
 
-def _generator(function: Callable[..., Any], spans: Spans) -> Any:
+def _wrap_generator(function: Callable[..., Any], make_span: SpanFactory) -> Any:
     @wraps(function)
     def call(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        span, given = spans(args, kwargs), _Given()
+        span, values = make_span(args, kwargs), _YieldedValues()
         span.__enter__()
         span.leave()
-        aside, problem = _Aside(span), None
+        inside, problem = _SpanSwitch(span), None
         steps = function(*args, **kwargs)
         try:
-            with aside:
+            with inside:
                 item = next(steps)
             while True:
-                given.add(item)
+                values.add(item)
                 try:
                     sent = yield item
                 except GeneratorExit:
-                    with aside:
+                    with inside:
                         steps.close()
                     raise
                 except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
-                    with aside:
+                    with inside:
                         item = steps.throw(thrown)
                 else:
-                    with aside:
+                    with inside:
                         item = steps.send(sent)
         except StopIteration as over:
             return over.value
@@ -328,36 +328,36 @@ def _generator(function: Callable[..., Any], spans: Spans) -> Any:
             problem = error
             raise
         finally:
-            given.report(span)
+            values.report(span)
             span.finalize_if_recorded(problem)
 
     return call
 
 
-def _async_generator(function: Callable[..., Any], spans: Spans) -> Any:
+def _wrap_async_generator(function: Callable[..., Any], make_span: SpanFactory) -> Any:
     @wraps(function)
     async def call(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        span, given = spans(args, kwargs), _Given()
+        span, values = make_span(args, kwargs), _YieldedValues()
         await span.__aenter__()
         span.leave()
-        aside, problem = _Aside(span), None
+        inside, problem = _SpanSwitch(span), None
         steps = function(*args, **kwargs)
         try:
-            with aside:
+            with inside:
                 item = await anext(steps)
             while True:
-                given.add(item)
+                values.add(item)
                 try:
                     sent = yield item
                 except GeneratorExit:
-                    with aside:
+                    with inside:
                         await steps.aclose()
                     raise
                 except BaseException as thrown:  # noqa: BLE001  (the generator handles what was thrown into it)
-                    with aside:
+                    with inside:
                         item = await steps.athrow(thrown)
                 else:
-                    with aside:
+                    with inside:
                         item = await steps.asend(sent)
         except StopAsyncIteration:
             return
@@ -365,9 +365,9 @@ def _async_generator(function: Callable[..., Any], spans: Spans) -> Any:
             problem = error
             raise
         finally:
-            given.report(span)
+            values.report(span)
             if span.run is not None:
-                await away(span.run.log, lambda: span.finalize(problem))
+                await run_off_loop(span.run.log, lambda: span.finalize(problem))
 
     return call
 
@@ -376,7 +376,7 @@ STEP, STEP_ENDED = "step", "step.ended"
 
 
 class LoopPart(LoopSpan):
-    """A step or a call: a part of the run that it is begun in. Outside of one nothing is recorded."""
+    """A step or a call of the surrounding run. Outside of a run nothing is recorded."""
 
     def __init__(self, name: str, run: LoopRun | None = None) -> None:
         super().__init__(run)
@@ -394,7 +394,7 @@ class LoopPart(LoopSpan):
 
     @property
     def within(self) -> str | None:
-        """The step or call around it; None where that is the run itself."""
+        """The surrounding step or call; None directly in the run."""
         outer = self._outer
         return outer.id if isinstance(outer, LoopPart) and outer.run is self.run else None
 
@@ -422,12 +422,12 @@ class LoopStep(LoopPart):
         self.write(EntryKind.EVENT, STEP, self.name, f"step:{self.id}", {"step": self.id})
 
     def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
-        values = {**as_json(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
+        values = {**to_json_value(facts), "step": self.id, "name": self.name, "outcome": outcome.value}
         self.write(EntryKind.EVENT, STEP_ENDED, output or f"{self.name}: {outcome.value}", f"step-ended:{self.id}", values)
 
     def __call__(self, function: F) -> F:
         """Make each call of a function such a step."""
-        return wrapped(function, lambda _args, _kwargs: LoopStep(self.name, self.run))  # type: ignore[no-any-return]
+        return wrap_function(function, lambda _args, _kwargs: LoopStep(self.name, self.run))  # type: ignore[no-any-return]
 
 
 class LoopCall(LoopPart):
@@ -438,19 +438,19 @@ class LoopCall(LoopPart):
         self._arguments = arguments
 
     def begin(self) -> None:
-        self.write(EntryKind.TOOL, "call", *describe_call(self.id, self.name, as_json(self._arguments)))
+        self.write(EntryKind.TOOL, "call", *describe_call(self.id, self.name, to_json_value(self._arguments)))
 
     def end(self, outcome: CallOutcome, output: str, facts: dict[str, Any]) -> None:
-        values = {**(as_json(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
+        values = {**(to_json_value(facts) if facts else facts), "call": self.id, "tool": self.name, "outcome": outcome.value}
         self.write(EntryKind.TOOL, "result", output or outcome.value, f"result:{self.id}", values)
 
     def __call__(self, function: F) -> F:
         """Make each call of a function a use of this tool."""
-        return wrapped(function, _calls_of(self.name, function, self.run))  # type: ignore[no-any-return]
+        return wrap_function(function, _calls_of(self.name, function, self.run))  # type: ignore[no-any-return]
 
 
 def _calls_of(name: str, function: Callable[..., Any], run: LoopRun | None = None) -> Callable[..., LoopCall]:
-    return lambda args, kwargs: LoopCall(name, arguments_of(function, args, kwargs), run)
+    return lambda args, kwargs: LoopCall(name, bind_arguments(function, args, kwargs), run)
 
 
 def step(name: str) -> LoopStep:
@@ -466,4 +466,4 @@ def tool(what: Any, **arguments: Any) -> Any:
     """Record the use of a tool: `@tool` over a function of any kind, or `with tool("grep", pattern="x") as call:`."""
     if isinstance(what, str):
         return LoopCall(what, arguments)
-    return wrapped(what, _calls_of(name_of(what), what))
+    return wrap_function(what, _calls_of(callable_name(what), what))

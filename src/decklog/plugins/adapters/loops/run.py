@@ -1,4 +1,4 @@
-"""A run that records itself while a loop is at it."""
+"""Record an agent loop as a run."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from decklog.agents.texts import storable
 from decklog.aio.log import AsyncDecklog
 from decklog.core.errors import Invalid
 from decklog.log import Decklog
-from decklog.plugins.adapters.loops.calls import F, LoopCall, LoopRun, LoopStep, away, present, wrapped
+from decklog.plugins.adapters.loops.calls import F, LoopCall, LoopRun, LoopStep, current_span, run_off_loop, wrap_function
 from decklog.stores.money.records import Charge
 from decklog.stores.runs.run import ENDED, Run, RunStatus
 
 _STATUS = {CallOutcome.OK: RunStatus.COMPLETED, CallOutcome.FAILED: RunStatus.FAILED}
 _MOST_SUMMARY = 2000
 # Each new run checks this number of the newest runs for dead processes, which are seldom older.
-_LOOKED_AT = 100
+_MOST_RUNS_CHECKED = 100
 
 
 class Recorded(LoopRun):
-    """One run of a loop. Inside another run of the same log it is a part of that run."""
+    """One run of a loop. Inside another run of the same log it is a child of that run."""
 
     def __init__(self, log: Decklog | AsyncDecklog, goal: str, settings: dict[str, Any]) -> None:
         own = log.log if isinstance(log, AsyncDecklog) else log
@@ -39,22 +39,22 @@ class Recorded(LoopRun):
         around = None if self._outer is None else self._outer.run
         parent = around.id if around is not None and around.log is self.log else None
         if parent is None:
-            close_interrupted(self.log, most=_LOOKED_AT)
+            close_interrupted(self.log, most=_MOST_RUNS_CHECKED)
         metadata = {**(self._settings.get("metadata") or {}), "agent": self.agent, "process": own_identity()}
         names = {name: self._settings[name] for name in ("run_id", "key") if self._settings.get(name)}
         run = self._run = self.log.runs.start(self._goal, parent_run_id=parent, metadata=metadata, **names)
         if run.already:
-            self._take_up(run, metadata)
+            self._resume(run, metadata)
 
-    def _take_up(self, run: Run, metadata: dict[str, Any]) -> None:
-        """Resume a run that was started before; close what was left open in it."""
+    def _resume(self, run: Run, metadata: dict[str, Any]) -> None:
+        """Resume an existing run; close its open steps and calls."""
         close_open(self.log, run.id)
         status = RunStatus.ACTIVE if run.status in ENDED else None
         self._run = self.log.runs.update(run.id, metadata={**run.metadata, **metadata}, status=status)
 
     def end(self, outcome: CallOutcome, output: str, _facts: dict[str, Any]) -> None:
         if self.log.runs.get(self.id).status in ENDED:
-            return  # the loop has said itself how it ended
+            return  # the loop finished the run itself
         status = _STATUS.get(outcome, RunStatus.CANCELLED)
         summary = cut_text(storable(output))[0][:_MOST_SUMMARY] or None
         self.log.runs.finish(self.id, status=status, summary=summary)
@@ -70,23 +70,23 @@ class Recorded(LoopRun):
         return LoopCall(name, arguments, self)
 
     def charge(self, model: str, **given: Any) -> Charge:
-        """Write down what a call to a model took: the arguments of `ledger.charge`.
+        """Record the cost of a model call, with the arguments of `ledger.charge`.
 
-        It is spent already, so no budget refuses it; a charge marked `overdrew` means that a budget is exhausted.
+        The money is already spent, so no budget refuses it; `overdrew` on the charge means that a budget is exhausted.
         """
         here = {"run_id": self.id, "task_id": self.task_id, "agent": self.agent, "enforce": False}
         return self.log.ledger.charge(model, **{**here, **given})
 
     async def acharge(self, model: str, **given: Any) -> Charge:
-        """Write down what a call to a model took, without holding the loop up."""
+        """Record the cost of a model call without blocking the event loop."""
         charges: list[Charge] = []
-        await away(self.log, lambda: charges.append(self.charge(model, **given)))
+        await run_off_loop(self.log, lambda: charges.append(self.charge(model, **given)))
         return charges[0]
 
     def __call__(self, function: F) -> F:
         """Record each call of a function as a run."""
         settings = {name: value for name, value in self._settings.items() if name not in ("run_id", "key")}
-        return wrapped(function, lambda _args, _kwargs: Recorded(self.log, self._goal, settings))  # type: ignore[no-any-return]
+        return wrap_function(function, lambda _args, _kwargs: Recorded(self.log, self._goal, settings))  # type: ignore[no-any-return]
 
 
 def recorded(
@@ -110,17 +110,17 @@ def recorded(
 
 def charge(model: str, **given: Any) -> Charge:
     """Record a charge for a model call in the surrounding run, with the arguments of `ledger.charge`."""
-    return innermost().charge(model, **given)
+    return current_run().charge(model, **given)
 
 
 async def acharge(model: str, **given: Any) -> Charge:
     """Record a charge for a model call in the surrounding run, without blocking the event loop."""
-    return await innermost().acharge(model, **given)
+    return await current_run().acharge(model, **given)
 
 
-def innermost() -> Recorded:
-    """Return the run that the code here is recorded in."""
-    here = present.get()
+def current_run() -> Recorded:
+    """Return the run that records the current code."""
+    here = current_span.get()
     run = None if here is None else here.run
     if not isinstance(run, Recorded):
         raise Invalid(

@@ -11,9 +11,9 @@ from decklog.agents.texts import storable, storable_value
 from decklog.core.clock import to_text
 from decklog.core.display import DOLLAR
 from decklog.core.errors import Invalid
-from decklog.importing.row import parsed_json
+from decklog.importing.row import parse_json
 from decklog.journal.entry import EntryKind
-from decklog.plugins.adapters.loops.calls import as_json, as_text
+from decklog.plugins.adapters.loops.calls import output_text, to_json_value
 from decklog.plugins.adapters.otel import conventions as names
 from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent, digest_of, moment_of
 from decklog.stores.money.records import MOST
@@ -23,7 +23,7 @@ _ANSWERS = ("assistant", "model", "ai", "")
 
 def texts_in(messages: Any) -> list[tuple[EntryKind, str, str]]:
     """Return what a person asked, what a model thought and what it said, each as one text; other parts are skipped."""
-    found = parsed_json(messages) if isinstance(messages, str) else messages
+    found = parse_json(messages) if isinstance(messages, str) else messages
     texts: dict[tuple[EntryKind, str], list[str]] = {}
     for message in found if isinstance(found, list) else ():
         if isinstance(message, dict):
@@ -124,7 +124,12 @@ class OtherSpan:
 
     def _comes_from(self) -> tuple[str, str, dict[str, Any]]:
         span, begin = self.span, self.begin
-        content = {"resource": as_json(span.resource), "scope": as_json(span.scope), "source": self.span.source, "within": None}
+        content = {
+            "resource": to_json_value(span.resource),
+            "scope": to_json_value(span.scope),
+            "source": self.span.source,
+            "within": None,
+        }
         name = str(span.resource.get(names.SERVICE) or span.scope.get("name") or "a program")
         return begin, ENTRY, self._entry(begin, EntryKind.EVENT, SOURCE, name, f"resource:{self.span.source}", content)
 
@@ -162,10 +167,14 @@ class OtherSpan:
         span, is_failed = self.span, self.span.status == names.ERROR
         outcome = CallOutcome.FAILED.value if is_failed else CallOutcome.OK.value
         rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
-        facts: dict[str, Any] = {"outcome": outcome, "attributes": as_json(rest) or None, "source": self.span.source or None}
-        facts |= {name: as_json(value) for name, value in span.rest.items()}
+        facts: dict[str, Any] = {
+            "outcome": outcome,
+            "attributes": to_json_value(rest) or None,
+            "source": self.span.source or None,
+        }
+        facts |= {name: to_json_value(value) for name, value in span.rest.items()}
         if self._is_tool:
-            body = as_text(self.attributes.get(names.TOOL_RESULT)) or span.message or outcome
+            body = output_text(self.attributes.get(names.TOOL_RESULT)) or span.message or outcome
             return self._entry(
                 at, EntryKind.TOOL, "result", body, f"result:{span.span_id}", {"call": span.span_id, "tool": self._tool, **facts}
             )
@@ -175,7 +184,7 @@ class OtherSpan:
 
     def _event(self, at: str, number: int, event: SpanEvent) -> dict[str, Any]:
         body = event.attributes.get("exception.message") or event.name or "event"
-        facts = {"attributes": as_json(event.attributes) or None}
+        facts = {"attributes": to_json_value(event.attributes) or None}
         key = f"event:{self.span.span_id}:{number}"
         return self._entry(at, EntryKind.EVENT, _short(event.name or "event"), str(body), key, facts, self.span.span_id)
 
@@ -346,7 +355,7 @@ def _texts(value: object) -> list[str]:
 
 
 def _object(text: object, name: str) -> dict[str, Any]:
-    found = parsed_json(text)
+    found = parse_json(text)
     if not isinstance(found, dict):
         raise Invalid(f"{name} is no JSON object")
     return found
@@ -354,11 +363,11 @@ def _object(text: object, name: str) -> dict[str, Any]:
 
 def _arguments(value: Any) -> dict[str, Any]:
     """Read what a tool was given, which some programs write as an object and some as JSON in a text."""
-    found = parsed_json(value) if isinstance(value, str) else value
+    found = parse_json(value) if isinstance(value, str) else value
     if isinstance(found, dict):
-        content: dict[str, Any] = as_json(found)
+        content: dict[str, Any] = to_json_value(found)
         return content if isinstance(content, dict) else {"arguments": content}
-    return {} if value is None else {"arguments": as_json(value)}
+    return {} if value is None else {"arguments": to_json_value(value)}
 
 
 def _short(value: object) -> str:
