@@ -14,12 +14,12 @@ import pytest
 import tests.passwords  # noqa: F401 - cheap keys, also where only a folder is run
 from decklog import Decklog, ManualClock
 from tests.databases import Databases, named
-from tests.ending import end_with_parent
+from tests.fork_server import NO_MODELS
 from tests.homes import Homes
 from tests.new_logs import BY_STEPS, Copying
+from tests.parent_death import end_with_parent
 from tests.pgbouncer import PgBouncer
 from tests.postgres import get_server
-from tests.prepared import NO_MODELS
 from tests.searches import FULL, list_characters  # before any test module: their settings start from the profile that it loads
 
 _named = named

@@ -1,7 +1,6 @@
-"""Measures what the processes of the tests run of Decklog: a plugin of pytest for `make coverage`.
+"""A pytest plugin for `make coverage`, which measures the coverage of pytest's worker processes.
 
-Not by what coverage can put into every process that Python starts: the tests start thousands of short ones, each of which would
-load it first.
+It does not use coverage's hook for all Python processes: the tests start thousands of short ones, and each would load coverage.
 """
 
 import os
@@ -14,7 +13,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
 
 
 def pytest_unconfigure() -> None:
-    """Keep what was measured, after the last test and all that it had made for it have ended."""
+    """Save the measurement after the last test and the teardown of its fixtures."""
     if "PYTEST_XDIST_WORKER" in os.environ:
         _MEASURED.stop()
         _MEASURED.save()

@@ -1,4 +1,4 @@
-"""One test of very many cases that share everything: as many tests would cost more than what they look at."""
+"""Run many cases in one test. With cheap cases, one test for each would cost more than the cases."""
 
 import inspect
 from collections.abc import Callable, Iterable
@@ -10,27 +10,27 @@ import pytest
 def every(
     names: str | tuple[str, ...], argvalues: Iterable[Any], *, ids: list[str] | Callable[[Any], object] | None = None
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Try a test with every case, as `pytest.mark.parametrize` would, and name those that fail."""
+    """Run a test with every case, like `pytest.mark.parametrize`, and list the failed cases."""
     cases = list(argvalues)
     single = isinstance(names, str)
     labels = [str(ids(case)) for case in cases] if callable(ids) else ids or [repr(case) for case in cases]
 
-    def trying_all(test: Callable[..., None]) -> Callable[..., None]:
-        def try_all(**fixtures: Any) -> None:
+    def decorate(test: Callable[..., None]) -> Callable[..., None]:
+        def run_cases(**fixtures: Any) -> None:
             assert cases
             failed = {}
             for name, case in zip(labels, cases, strict=True):
                 arguments = {names: case} if single else dict(zip(names, case, strict=True))
                 try:
                     test(**arguments, **fixtures)
-                except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - whatever it is, it is told, and the others are tried
+                except (Exception, pytest.fail.Exception) as problem:  # noqa: BLE001 - report any failure, and run the other cases
                     failed[name] = f"{type(problem).__name__}: {problem}"
             assert failed == {}, "\n".join(f"{name}: {what}" for name, what in failed.items())
 
-        own = {names} if single else set(names)
-        fixtures_taken = [one for name, one in inspect.signature(test).parameters.items() if name not in own]
-        try_all.__signature__ = inspect.Signature(fixtures_taken)
-        try_all.__name__, try_all.__doc__, try_all.__module__ = test.__name__, test.__doc__, test.__module__
-        return try_all
+        case_names = {names} if single else set(names)
+        parameters = inspect.signature(test).parameters
+        run_cases.__signature__ = inspect.Signature([parameters[name] for name in parameters if name not in case_names])
+        run_cases.__name__, run_cases.__doc__, run_cases.__module__ = test.__name__, test.__doc__, test.__module__
+        return run_cases
 
-    return trying_all
+    return decorate

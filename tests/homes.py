@@ -1,4 +1,4 @@
-"""The user's home, which no test writes to, and the one that tests have instead."""
+"""A temporary home folder for tests, so that none writes to the user's home."""
 
 import os
 import shutil
@@ -17,13 +17,13 @@ class Homes:
     def __init__(self) -> None:
         self._accepted = Path(config_home(), NAME)
         self._own = tempfile.mkdtemp(prefix="decklog-home-")
-        # By HOME alone: a program that a test gives another home then goes by that one.
+        # Set only HOME, so that a test can give a program another home.
         os.environ["HOME"] = self._own
         for name in _HOMES:
             os.environ.pop(name, None)
 
     def accepted_below(self, folder: Path) -> list[str]:
-        """Return the consents for a folder of tests in the user's home."""
+        """Return the consents in the user's home for logs below a test folder."""
         try:
             lines = self._accepted.read_text(encoding="utf-8").splitlines()
         except OSError:

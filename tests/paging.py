@@ -1,4 +1,4 @@
-"""Reading all pages of a verb."""
+"""Read all pages of a verb."""
 
 from collections.abc import Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Cheap key derivation for passwords of tests: the real one takes a tenth of a second per proof."""
+"""Cheap key derivation for passwords in tests. The real one takes a tenth of a second per signature."""
 
 from decklog.stores.approvals.trust import signatures
 

@@ -1,6 +1,6 @@
-"""The program in a process of its own, forked from one that has everything imported.
+"""Run `decklog` in a forked process that has everything imported.
 
-Calls whose environment changes Python itself, and those on a terminal, are started from nothing.
+Calls whose environment affects Python itself, and those on a terminal, run in a new process.
 """
 
 import subprocess
@@ -8,45 +8,45 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from tests import prepared
-from tests.prepared import Done, environment
+from tests import fork_server
+from tests.fork_server import ProcessResult, environment
 
-# What Python or the C library looks at when a process begins.
+# Variables that Python or the C library reads at startup.
 _OF_PYTHON = ("PYTHON", "LC_", "LANG", "LD_", "TZ", "COVERAGE")
 
 
-def call(words: list[str], *, cwd: Path, variables: dict[str, str], stdin: bytes = b"", timeout: float = 60) -> Done:
+def call(words: list[str], *, cwd: Path, variables: dict[str, str], stdin: bytes = b"", timeout: float = 60) -> ProcessResult:
     """Run `decklog` with these words; return its result."""
     if any(name.startswith(_OF_PYTHON) for name in variables):
         command = [sys.executable, "-m", "decklog", *words]
         done = subprocess.run(
             command, input=stdin, capture_output=True, cwd=cwd, env=environment(**variables), timeout=timeout, check=False
         )
-        return Done(done.returncode, done.stdout, done.stderr)
-    return prepared.run(__name__, words, cwd=cwd, variables=variables, stdin=stdin, timeout=timeout)
+        return ProcessResult(done.returncode, done.stdout, done.stderr)
+    return fork_server.run(__name__, words, cwd=cwd, variables=variables, stdin=stdin, timeout=timeout)
 
 
-def stand_in(folder: Path) -> int:
-    """Put a `decklog` into a folder that is forked too; give the file that the shell which finds it must inherit."""
-    return prepared.stand_in(__name__, folder / "decklog")
+def write_decklog_stub(folder: Path) -> int:
+    """Write a stub of `decklog` to a folder; return the file descriptor that the shell must inherit."""
+    return fork_server.write_stub_program(__name__, folder / "decklog")
 
 
 def prepare() -> Callable[..., None]:
-    """Import everything, and give what is the program."""
+    """Import everything, and return the function that runs the program."""
     from decklog.cli import main  # before a module of this name takes its place in the package
 
     _import_everything()
 
-    def be_the_program(*words: str) -> None:
+    def run_program(*words: str) -> None:
         sys.argv = ["decklog", *words]
         main(list(words))
 
-    return be_the_program
+    return run_program
 
 
 def _import_everything() -> None:
     import decklog.cli.main
-    import tests.imported  # noqa: F401
+    import tests.preloaded  # noqa: F401
 
     for name in decklog.cli.main.COMMANDS:
         decklog.cli.main.menu.get_command(None, name)

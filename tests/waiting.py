@@ -1,4 +1,4 @@
-"""Waits for what another process or thread does: there is no clock of theirs to move."""
+"""Wait for other processes and threads, whose clocks tests can't move."""
 
 import time
 from collections.abc import Callable
@@ -15,7 +15,7 @@ def wait_until(happened: Callable[[], object], seconds: float = 90.0) -> None:
 
 
 def wait_for_background(log: Decklog) -> None:
-    """Wait for all that was submitted to a log, such as steps of indexing."""
+    """Wait for the background jobs of a log, such as indexing."""
     log.db.submit(lambda: None).result()
     if log.db.engine == "postgres":
         wait(list(log.db._pending))

@@ -13,7 +13,7 @@ from decklog import Decklog, EntryKind, NotFound, RunStatus, Unavailable
 from decklog.agents.history import HistoryImport, HistorySummary
 from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
-from tests.agents.acp.told import bodies as told
+from tests.agents.acp.sample_session import list_bodies as told
 from tests.conftest import on_both
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -6,8 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from tests import prepared
-from tests.prepared import ROOT, Started, environment
+from tests import fork_server
+from tests.fork_server import ROOT, ForkedProcess, environment
 
 __all__ = ["ROOT", "alone", "environment", "fork_all", "read_line", "start", "together", "unmeasured", "write_line"]
 
@@ -21,7 +21,7 @@ def unmeasured() -> dict[str, str]:
 
 def together(job: str, count: int, *arguments: Any, timeout: float = 300) -> list[Any]:
     """Run a job of `tests.db.jobs` in several processes at the same time; return all results."""
-    done = prepared.run(__name__, [job, count, arguments], timeout=timeout)
+    done = fork_server.run(__name__, [job, count, arguments], timeout=timeout)
     assert done.code == 0, done.err.decode()
     if done.err:
         print(done.err.decode())  # pytest shows it when the test fails
@@ -34,9 +34,9 @@ def alone(job: str, *arguments: Any, timeout: float = 120) -> Any:
     return together(job, 1, *arguments, timeout=timeout)[0]
 
 
-def start(job: str, *arguments: Any) -> Started:
+def start(job: str, *arguments: Any) -> ForkedProcess:
     """Start a job whose lines can be read while it runs; it is the caller's to end."""
-    return Started(__name__, [job, None, arguments])
+    return ForkedProcess(__name__, [job, None, arguments])
 
 
 def write_line(value: Any) -> None:
@@ -45,7 +45,7 @@ def write_line(value: Any) -> None:
     sys.stdout.flush()
 
 
-def read_line(process: Started) -> Any:
+def read_line(process: ForkedProcess) -> Any:
     """Read one line of a process that was started."""
     line = process.stdout.readline()
     assert line, f"the process ended with {process.wait(10)}"
@@ -93,7 +93,7 @@ def prepare() -> Callable[..., None]:
     import pytest  # noqa: F401
 
     import tests.conftest
-    import tests.imported  # noqa: F401
+    import tests.preloaded  # noqa: F401
     from tests.db import jobs
 
     def run(name: str, count: int | None, arguments: list[Any]) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from decklog import Busy, Decklog
 from tests.db.processes import alone, read_line, start, together
-from tests.prepared import Started
+from tests.fork_server import ForkedProcess
 
 # `make test-full` runs the sizes that the claims in the README are made of; fewer still have every writer wait for others.
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
@@ -125,7 +125,7 @@ def test_opening_a_file_again_in_one_process_loses_no_lock(tmp_path: Path) -> No
     assert whole(target) == 9
 
 
-def send_line(process: Started) -> None:
+def send_line(process: ForkedProcess) -> None:
     process.stdin.write("go on\n")
     process.stdin.flush()
 

@@ -8,7 +8,7 @@ from decklog import Decklog
 from tests import programs
 from tests.db import whole_log
 from tests.db.tampering import PostgresVictim, SqliteVictim
-from tests.prepared import Done
+from tests.fork_server import ProcessResult
 from tests.stores.approvals.trust.trust_desk import make_keys
 
 # FTS5 keeps words in shadow tables, which are emptied through their virtual table.
@@ -39,7 +39,7 @@ def test_every_derived_table_that_lost_its_rows_gets_them_back(log: Decklog, fil
     assert log.journal.search("the")
 
 
-def run(path: str, *words: str) -> Done:
+def run(path: str, *words: str) -> ProcessResult:
     return programs.call(["--db", path, *words], cwd=Path(path).parent, variables={})
 
 

@@ -9,7 +9,7 @@ from decklog import Decklog
 from decklog.agents.history import HistoryImport
 from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
-from tests.agents.acp.told import Session
+from tests.agents.acp.sample_session import Session
 
 PROMPT = "The parser drops the last line of a file without a line break. Fix it, with a test."
 _LOOK = "grep -n readline src/parser.py"

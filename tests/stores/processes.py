@@ -13,7 +13,7 @@ from multiprocessing.synchronize import Barrier
 from typing import Any
 
 from decklog import Decklog
-from tests import prepared
+from tests import fork_server
 from tests.db.processes import fork_all
 
 _MODULE = "tests.db.processes"
@@ -47,14 +47,14 @@ def _repeat(number: int, ready: Barrier, target: str, job: str, times: int) -> i
 
 def in_processes(count: int, work: Callable[..., Any], *arguments: Any) -> Any:
     """Do some work in so many processes, each of which is given its number and a place to meet; give what each returned."""
-    done = prepared.run(_MODULE, ["in_processes", None, [_packed((count, work, arguments))]], timeout=180)
+    done = fork_server.run(_MODULE, ["in_processes", None, [_packed((count, work, arguments))]], timeout=180)
     assert done.code == 0, done.err.decode()
     return pickle.loads(done.out)
 
 
-def begin(job: Callable[..., Any], *arguments: Any) -> prepared.Started:
+def begin(job: Callable[..., Any], *arguments: Any) -> fork_server.ForkedProcess:
     """Call a job in a process of its own, which may be killed; it is the caller's to end."""
-    return prepared.Started(_MODULE, ["in_process", None, [_packed((job, arguments))]])
+    return fork_server.ForkedProcess(_MODULE, ["in_process", None, [_packed((job, arguments))]])
 
 
 def call_packed(order: str) -> None:

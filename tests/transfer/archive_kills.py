@@ -20,8 +20,8 @@ from decklog.transfer.archive import Archive
 from tests.databases import named
 from tests.db import flat_logs
 from tests.db.test_partitions import entries_of, small_ranges
+from tests.fork_server import ROOT
 from tests.postgres import get_server
-from tests.prepared import ROOT
 from tests.waiting import wait_until
 
 Rows = list[tuple[object, ...]]

@@ -14,7 +14,7 @@ from decklog.transfer.jsonl import JsonlExport
 from decklog.transfer.move import Move
 from tests import programs
 from tests.db.test_partitions import entries_of, small_ranges
-from tests.prepared import Done
+from tests.fork_server import ProcessResult
 from tests.web.client import make_browser
 
 
@@ -169,7 +169,7 @@ def test_an_archived_log_is_not_copied_with_runs_missing(url: str, tmp_path: Pat
 
 @pytest.mark.slow
 def test_the_commands_archive_verify_show_and_restore(url: str, tmp_path: Path) -> None:
-    def run(*words: str) -> Done:
+    def run(*words: str) -> ProcessResult:
         return programs.call(["--db", url, *words], cwd=tmp_path, variables={})
 
     assert run("archive", "create", "--before", "2999-01-01").code == 0

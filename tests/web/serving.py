@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import IO
 
-from tests.prepared import environment
+from tests.fork_server import environment
 from tests.waiting import wait_until
 
 

@@ -48,7 +48,7 @@ def walk_each() -> None:
     """Walk through each log of stdin in a forked process; its output ends with the exit code."""
     import anyio._backends._asyncio  # noqa: F401
 
-    import tests.imported  # noqa: F401
+    import tests.preloaded  # noqa: F401
     from decklog.web.rendering import environment
 
     # To compile the templates takes most of a walk's time, and they are the same in all of them.

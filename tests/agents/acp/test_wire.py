@@ -12,7 +12,7 @@ from decklog.agents.events import OtherEvent, PromptSubmitted, TurnEnded
 from decklog.agents.history import HistoryImport
 from decklog.agents.recorder import Recorder
 from decklog.agents.spool import Spool
-from tests.agents.acp.told import Session, bodies, facts
+from tests.agents.acp.sample_session import Session, facts, list_bodies
 from tests.conftest import on_both
 
 
@@ -58,7 +58,7 @@ def test_a_turn_is_on_record_with_what_was_said_done_and_spent(session: Session,
     session.run_intake(log)
     run = log.runs.get("stub-s1")
     assert (run.goal, run.status, run.worktree) == ("Fix the parser", RunStatus.COMPLETED, "/repo")
-    assert bodies(log) == TURN
+    assert list_bodies(log) == TURN
     assert [entry.body for entry in log.journal.find("stub-s1", kind=EntryKind.REASONING)] == ["Where is it?"]
     assert facts(log, "editor")[0]["servers"] == ["tools"]
     (charge,) = log.ledger.find(limit=9)
@@ -78,7 +78,7 @@ def test_however_often_lines_are_taken_in_the_record_is_the_same(session: Sessio
         # The line before is there again, as it is when one is killed before it could be taken away.
         path.write_bytes(b"".join(lines[max(0, number - 1) : number + 1]))
         session.run_intake(log)
-    assert bodies(log) == TURN
+    assert list_bodies(log) == TURN
     assert len(log.ledger.find(limit=9)) == 1
 
 
@@ -89,7 +89,7 @@ def test_a_connection_that_broke_off_ends_without_the_one_that_came_after_it(
     session.prompt("go")
     session.say("I was about")
     session.run_intake(log)
-    assert ("said", "I was about") not in bodies(log)
+    assert ("said", "I was about") not in list_bodies(log)
     later = Session(tmp_path, connection="c2").begin("session/load")
     later.prompt("go on")
     later.say("Now I ", messageId="m2")
@@ -98,7 +98,7 @@ def test_a_connection_that_broke_off_ends_without_the_one_that_came_after_it(
     later.say("go on.", messageId="m2")
     later.answer()
     later.run_intake(log)
-    assert [body for subtype, body in bodies(log) if subtype == "said"] == ["I was about", "Now I go on."]
+    assert [body for subtype, body in list_bodies(log) if subtype == "said"] == ["I was about", "Now I go on."]
     assert log.runs.get("stub-s1").status == RunStatus.ACTIVE
     later.end()
     later.run_intake(log)
@@ -131,7 +131,7 @@ def test_the_second_version_of_the_protocol_is_read_too(session: Session, log: D
     session.update("tool_call_update", toolCallId="t2", kind="edit", status="completed", content=content)
     session.update("state_update", state="idle", stopReason="max_tokens", usage={"inputTokens": 4, "outputTokens": 1})
     session.run_intake(log)
-    assert bodies(log)[2:] == [
+    assert list_bodies(log)[2:] == [
         ("prompt", "go"),
         ("said", "Hm."),
         ("call", "ls 'a b'"),
@@ -166,8 +166,8 @@ def test_a_permission_names_who_decided_and_a_denied_call_is_denied(session: Ses
     assert facts(log, "permission")[1]["reason"] == "it is dangerous"
     outcomes = [(each["call"], each["outcome"]) for each in facts(log, "result")]
     assert outcomes == [("t1", "denied"), ("t2", "denied"), ("t3", "interrupted")]
-    assert ("result", "it is dangerous") in bodies(log)
-    assert [body for subtype, body in bodies(log) if subtype == "call"] == ["rm x", "edit a.txt", "make"]
+    assert ("result", "it is dangerous") in list_bodies(log)
+    assert [body for subtype, body in list_bodies(log) if subtype == "call"] == ["rm x", "edit a.txt", "make"]
 
 
 def test_calls_are_put_together_from_what_each_agent_tells(session: Session, log: Decklog) -> None:
@@ -203,7 +203,7 @@ def test_calls_are_put_together_from_what_each_agent_tells(session: Session, log
         ("write_file__1", "write_file", "ok"),
         ("c1", "Bash", "ok"),
     ]
-    texts = [body for subtype, body in bodies(log) if subtype in ("call", "result", "diff")]
+    texts = [body for subtype, body in list_bodies(log) if subtype in ("call", "result", "diff")]
     diff = "--- /repo/a.txt\n+++ /repo/a.txt\n@@ -1,2 +1,2 @@\n x\n-y\n+z"
     assert texts == ["make", "one two", "false", "no", "write_file /repo/a.txt", diff, "ok", "ls", "out\nerr"]
 
@@ -233,7 +233,7 @@ def test_a_replay_adds_nothing(session: Session, log: Decklog, tmp_path: Path) -
     session.answer()
     session.end()
     session.run_intake(log)
-    before = bodies(log)
+    before = list_bodies(log)
     later = Session(tmp_path, connection="c2").begin("session/load")
     later.update("user_message_chunk", content={"type": "text", "text": "go"})
     later.say("With an id.", messageId="m1")
@@ -241,7 +241,7 @@ def test_a_replay_adds_nothing(session: Session, log: Decklog, tmp_path: Path) -
     later.say("Without one.")
     later.end()
     later.run_intake(log)
-    assert bodies(log) == [*before, ("session", "session resume"), ("editor", "zed")]
+    assert list_bodies(log) == [*before, ("session", "session resume"), ("editor", "zed")]
 
 
 def test_what_hooks_tell_of_the_same_session_is_told_once(tmp_path: Path, log: Decklog) -> None:
@@ -258,7 +258,7 @@ def test_what_hooks_tell_of_the_same_session_is_told_once(tmp_path: Path, log: D
     }.items():
         session.spool.put("claude", "s1", {"session": "s1"}, json.dumps({**hook, "hook_event_name": event, **fields}).encode())
     session.run_intake(log)
-    assert bodies(log, "claude-s1") == TURN
+    assert list_bodies(log, "claude-s1") == TURN
 
 
 def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Decklog) -> None:
@@ -272,14 +272,14 @@ def test_the_same_words_sent_twice_are_two_prompts_whoever_tells_them(log: Deckl
         recorder = Recorder(log, f"p{order[1]}{order[2]}")
         begun = OtherEvent(session_id="s1", way="acp", name="editor", facts={"connection": "c1"})
         recorder.record([begun, *(told[place] for place in order)])
-        assert [body for _, body in bodies(log, f"p{order[1]}{order[2]}-s1")][1:] == ["continue", "continue"]
+        assert [body for _, body in list_bodies(log, f"p{order[1]}{order[2]}-s1")][1:] == ["continue", "continue"]
 
 
 def test_a_turns_end_told_a_minute_later_is_another_one(log: Decklog) -> None:
     moments = (datetime(2026, 11, 15, 12, minute, tzinfo=UTC) for minute in (0, 1))
     for at, way in zip(moments, ("acp", None), strict=True):
         Recorder(log, "claude").record([TurnEnded(session_id="s1", at=at, way=way)])
-    assert len(bodies(log, "claude-s1")) == 2
+    assert len(list_bodies(log, "claude-s1")) == 2
 
 
 def test_what_was_spent_and_said_is_read_once_from_the_sessions_own_file(tmp_path: Path, log: Decklog) -> None:
@@ -298,7 +298,7 @@ def test_what_was_spent_and_said_is_read_once_from_the_sessions_own_file(tmp_pat
     session.update("tool_call", toolCallId="b1", rawInput={"a": 1}, _meta={"claudeCode": {"parentToolUseId": "t9"}})
     session.answer(usage={"inputTokens": 10, "outputTokens": 5})
     session.run_intake(log)
-    assert [each for each in bodies(log, "claude-s1") if each[0] in ("said", "call")] == [("said", "It is done.")]
+    assert [each for each in list_bodies(log, "claude-s1") if each[0] in ("said", "call")] == [("said", "It is done.")]
     assert [charge.tokens for charge in log.ledger.find(limit=9)] == [15]
     assert facts(log, "turn", "claude-s1")[0]["usage"] == {"input_tokens": 10, "output_tokens": 5}
 
@@ -313,7 +313,7 @@ def test_what_the_wire_does_not_tell_of_a_call_is_told_by_the_sessions_own_file(
     session.update("tool_call", toolCallId="t1", name="exec_command", kind="read", title="List files", status="in_progress")
     session.update("tool_call_update", toolCallId="t1", status="completed", rawOutput={"exit_code": 0})
     session.run_intake(log)
-    assert [body for subtype, body in bodies(log, "codex-s1") if subtype == "call"] == ["ls"]
+    assert [body for subtype, body in list_bodies(log, "codex-s1") if subtype == "call"] == ["ls"]
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_whatever_an_agent_sends_stops_nothing(session: Session, log: Decklog, p
     session.prompt("after it")
     session.end()
     session.run_intake(log)
-    assert ("prompt", "after it") in bodies(log)
+    assert ("prompt", "after it") in list_bodies(log)
     if "a_new_kind" in str(params):
         assert facts(log, "a_new_kind")[0]["told"] == '{"x": {"y": [1]}}'
 
@@ -347,7 +347,7 @@ def test_secrets_of_servers_and_makers_texts_are_not_on_record(session: Session,
     for _ in range(2):
         session.update("available_commands_update", availableCommands=commands)
     session.run_intake(log)
-    assert bodies(log)[2:] == [("commands", "1 commands")]
+    assert list_bodies(log)[2:] == [("commands", "1 commands")]
 
 
 def test_a_turn_that_was_paid_for_on_the_wire_is_not_paid_for_again_by_its_transcript(log: Decklog, tmp_path: Path) -> None:

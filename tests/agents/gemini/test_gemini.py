@@ -14,7 +14,7 @@ from decklog.agents.intake import run_intake
 from decklog.agents.programs.base import TranscriptInput
 from decklog.agents.programs.gemini import Chat
 from decklog.agents.spool import Spool
-from tests.agents.acp.told import bodies
+from tests.agents.acp.sample_session import list_bodies
 from tests.every import every
 
 AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -101,7 +101,7 @@ def spent(log: Decklog) -> list[tuple[int, int, int]]:
 def test_a_chat_comes_in_with_what_was_said_done_and_spent(log: Decklog, chat: Path, tmp_path: Path) -> None:
     assert chat.exists()
     imported(log, tmp_path)
-    assert bodies(log, RUN) == TOLD
+    assert list_bodies(log, RUN) == TOLD
     assert spent(log) == [(40, 60, 12), (100, 0, 12)]
     assert log.runs.get(RUN).goal == "Fix it"
     assert log.runs.get(RUN).status == RunStatus.COMPLETED
@@ -113,7 +113,7 @@ def test_a_chat_that_grew_is_read_on_and_one_that_did_not_is_left_alone(log: Dec
         imported(log, tmp_path)
     again = imported(log, tmp_path)
     assert (again.unchanged, again.new) == (1, 0)
-    assert sorted(map(str, bodies(log, RUN))) == sorted(map(str, TOLD))
+    assert sorted(map(str, list_bodies(log, RUN))) == sorted(map(str, TOLD))
     assert spent(log) == [(40, 60, 12), (100, 0, 12)]
 
 
@@ -143,7 +143,7 @@ def test_hooks_and_the_chat_file_tell_each_thing_once(log: Decklog, chat: Path, 
         payload("SessionEnd", chat, reason="exit"),
     )
     imported(log, tmp_path)
-    assert sorted(map(str, bodies(log, RUN))) == sorted(
+    assert sorted(map(str, list_bodies(log, RUN))) == sorted(
         map(str, [*TOLD[1:], ("session", "session startup"), ("turn", "turn ended")])
     )
     assert spent(log) == [(40, 60, 12), (100, 0, 12)]
@@ -158,7 +158,7 @@ def test_hooks_tell_of_tools_where_there_is_no_chat_file(log: Decklog, tmp_path:
         payload("BeforeTool", "nowhere", **USE),
         payload("AfterTool", "nowhere", **USE, tool_response={"error": "no such file"}),
     )
-    assert [subtype for subtype, _ in bodies(log, RUN)] == ["session", "prompt", "call", "result"]
+    assert [subtype for subtype, _ in list_bodies(log, RUN)] == ["session", "prompt", "call", "result"]
     (result,) = log.journal.find(RUN, subtype="result")
     assert isinstance(result.payload, dict)
     assert (result.body, result.payload["outcome"]) == ("no such file", "failed")
@@ -166,7 +166,7 @@ def test_hooks_tell_of_tools_where_there_is_no_chat_file(log: Decklog, tmp_path:
 
 def test_a_call_that_was_held_is_on_record_with_the_reason(log: Decklog, chat: Path, tmp_path: Path) -> None:
     hooks(log, tmp_path, payload("BeforeTool", chat, **USE), denied="not this")
-    assert ("denied", "not this") in bodies(log, RUN)
+    assert ("denied", "not this") in list_bodies(log, RUN)
 
 
 @every(

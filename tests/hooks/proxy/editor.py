@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from decklog.agents.spool import Spool
-from tests import prepared
+from tests import fork_server
 from tests.waiting import wait_until
 
 AGENT = [sys.executable, "-I", "-S", str(Path(__file__).parent / "agent.py")]
@@ -32,7 +32,7 @@ class Editor:
             "arguments": ["acp", *options, "--", *(AGENT if command is None else command)],
             "timeout": 120,
             "cwd": str(place.parent),
-            "environment": prepared.environment(HOME=str(place.parent / "home"), **variables),
+            "environment": fork_server.environment(HOME=str(place.parent / "home"), **variables),
         }
         files = [os.fdopen(given, "rb"), os.fdopen(told, "wb"), self.errors]
         self.code: int | None = None
@@ -40,7 +40,7 @@ class Editor:
         self._thread.start()
 
     def _run(self, order: dict[str, Any], files: list[IO[bytes]]) -> None:
-        self.code = prepared._prepared("tests.programs").order(order, [file.fileno() for file in files])
+        self.code = fork_server._server("tests.programs").order(order, [file.fileno() for file in files])
         for file in files[:2]:
             file.close()
 

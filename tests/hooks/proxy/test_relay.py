@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 from decklog import Decklog
-from tests.agents.acp.told import bodies
+from tests.agents.acp.sample_session import list_bodies
 from tests.hooks.proxy.editor import Editor, settled
 from tests.programs import call
 from tests.waiting import wait_until
@@ -117,7 +117,7 @@ def test_a_killed_agent_leaves_its_last_words_and_its_session_is_closed(place: P
         assert answer["error"]["message"] == "the agent ended (signal 9)"
         assert editor.close() == 137
     settled(place)
-    assert ("said", "last words") in bodies(log)
+    assert ("said", "last words") in list_bodies(log)
     assert str(log.runs.get("stub-s1").status) == "completed"
 
 
@@ -133,7 +133,7 @@ def test_a_killed_proxy_has_put_on_record_what_it_passed_on(place: Path, log: De
         os.kill(proxy, signal.SIGKILL)
         assert editor.close() == -9
     settled(place)
-    assert [each for each in bodies(log) if each[0] == "said"] == [("said", "whole"), ("said", "begun to say")]
+    assert [each for each in list_bodies(log) if each[0] == "said"] == [("said", "whole"), ("said", "begun to say")]
     assert str(log.runs.get("stub-s1").status) == "completed"
 
 
@@ -151,7 +151,7 @@ def test_an_editor_that_is_gone_ends_the_agent_and_its_words_are_on_record(place
         wait_until(lambda: editor.code is not None)
         editor._out = io.BytesIO()
     settled(place)
-    assert ("said", "to nobody") in bodies(log)
+    assert ("said", "to nobody") in list_bodies(log)
 
 
 @pytest.mark.slow
@@ -217,10 +217,10 @@ def test_one_connection_has_sessions_in_several_folders_each_with_its_log(place:
         editor.prompt(["say", "in one again"], session="repo")
     settled(place)
     settled(other)
-    assert [body for subtype, body in bodies(log, "stub-repo") if subtype == "said"] == ["in one", "in one again"]
+    assert [body for subtype, body in list_bodies(log, "stub-repo") if subtype == "said"] == ["in one", "in one again"]
     with Decklog.open(other / ".decklog" / "decklog.db") as second:
         assert [run.id for run in second.runs.find()] == ["stub-other"]
-        assert ("said", "in the other") in bodies(second, "stub-other")
+        assert ("said", "in the other") in list_bodies(second, "stub-other")
 
 
 def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path, log: Decklog) -> None:
@@ -232,4 +232,4 @@ def test_a_log_that_is_locked_keeps_nobody_waiting_and_loses_nothing(place: Path
         assert time.monotonic() - began < 15
         holder.close()
     settled(place)
-    assert ("said", "meanwhile") in bodies(log)
+    assert ("said", "meanwhile") in list_bodies(log)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from decklog import BudgetExceeded, Decklog, ManualClock
-from tests.prepared import Started
+from tests.fork_server import ForkedProcess
 from tests.stores.processes import begin, in_processes
 from tests.waiting import wait_until
 
@@ -46,7 +46,7 @@ def wait_for_the_others(folder: Path, seed: int) -> None:
     wait_until((folder / "go").exists)
 
 
-def begin_together(workers: list[Started], folder: Path) -> None:
+def begin_together(workers: list[ForkedProcess], folder: Path) -> None:
     wait_until(lambda: len(list(folder.glob("ready_*"))) == len(workers))
     (folder / "go").touch()
 
@@ -101,7 +101,7 @@ def run_workers(target: str, folder: Path) -> None:
     assert ended(workers) == [-signal.SIGKILL] * KILLED + [0] * (WORKERS - KILLED)
 
 
-def ended(workers: list[Started]) -> list[int]:
+def ended(workers: list[ForkedProcess]) -> list[int]:
     """Wait for the end of all of them; give their exit codes."""
     for worker in workers:
         worker.communicate(timeout=120)

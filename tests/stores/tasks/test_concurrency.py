@@ -12,7 +12,7 @@ import pytest
 from decklog import Conflict, Decklog, NotFound
 from decklog.records.record import find_all
 from tests.db.processes import read_line, start, together
-from tests.prepared import Started
+from tests.fork_server import ForkedProcess
 from tests.stores.claiming import claimed
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
@@ -250,6 +250,6 @@ def test_a_worker_that_freezes_and_comes_back_finds_its_task_gone(one_task: tupl
         assert log.journal.verify().ok
 
 
-def told_in_the_end(worker: Started) -> str:
+def told_in_the_end(worker: ForkedProcess) -> str:
     told, _ = worker.communicate("go on\n", timeout=30)
     return told

@@ -15,8 +15,8 @@ from decklog import Decklog
 from decklog.plugins.adapters.otel import otlp, protobuf
 from tests.cli.conftest import Program, decklog
 from tests.db.processes import environment
+from tests.plugins.adapters.otel.sample_spans import TRACE, chat, entries
 from tests.plugins.adapters.otel.servers import Collector
-from tests.plugins.adapters.otel.told import TRACE, chat, entries
 
 __all__ = ["decklog"]
 RUN = f"trace-{TRACE}"

@@ -10,7 +10,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from decklog import Invalid
 from decklog.plugins.adapters.otel import otlp, protobuf
 from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent
-from tests.plugins.adapters.otel.told import span
+from tests.plugins.adapters.otel.sample_spans import span
 from tests.searches import examples
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)

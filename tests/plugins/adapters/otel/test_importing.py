@@ -13,7 +13,7 @@ from decklog.journal.attribution import acting
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.importer import OtlpImport
 from decklog.plugins.adapters.otel.otlp import OtelSpan
-from tests.plugins.adapters.otel.told import TRACE, chat, span, whole
+from tests.plugins.adapters.otel.sample_spans import TRACE, chat, describe_run, span
 
 RUN = f"trace-{TRACE}"
 SECRET = "gh" + "p_" + "a1B2c3D4e5" * 3 + "f6G7h8"
@@ -51,7 +51,7 @@ def taken(place: Path, path: str) -> tuple[list[tuple[Any, ...]], Any, Any]:
         report = OtlpImport(log, path).run()
         assert log.journal.verify().ok
         rows = log.db.read(lambda: log.db.rows("select * from entries order by pos", {})[1])
-        return rows, whole(log, RUN), (report.tables, report.losses)
+        return rows, describe_run(log, RUN), (report.tables, report.losses)
 
 
 def test_an_import_is_redacted_counts_what_it_refuses_and_names_who_acts(tmp_path: Path, path: str) -> None:

@@ -22,8 +22,8 @@ from decklog import Conflict, Decklog, Invalid, RunStatus
 from decklog.mcp.token import Token
 from decklog.plugins.adapters.otel import otlp, protobuf, receiver
 from decklog.plugins.adapters.otel.receiver import Receiver
+from tests.plugins.adapters.otel.sample_spans import TRACE, chat, entries, list_bodies, span
 from tests.plugins.adapters.otel.servers import TOKEN, Listening, receiving
-from tests.plugins.adapters.otel.told import TRACE, chat, entries, said, span
 from tests.web.test_elsewhere import certificate
 
 RUN = f"trace-{TRACE}"
@@ -53,7 +53,7 @@ def test_the_library_of_opentelemetry_sends_a_loop(log: Decklog, compression: Co
         provider.shutdown()
     (run,) = log.runs.find()
     assert (run.goal, run.status) == ("invoke_agent finder", RunStatus.COMPLETED)
-    assert said(log, run.id) == [
+    assert list_bodies(log, run.id) == [
         ("resource", "shop"),
         ("step", "invoke_agent finder"),
         ("step", "chat a-model"),

@@ -9,8 +9,8 @@ from decklog.agents import charge, recorded, step, tool
 from decklog.plugins.adapters.otel import otlp
 from decklog.plugins.adapters.otel.export import OtlpExport, Sender
 from decklog.plugins.adapters.otel.importer import OtlpImport
+from tests.plugins.adapters.otel.sample_spans import describe_run
 from tests.plugins.adapters.otel.servers import TOKEN, Collector, Listening
-from tests.plugins.adapters.otel.told import whole
 
 
 def work(log: Decklog, clock: ManualClock) -> None:
@@ -39,7 +39,7 @@ def test_by_a_file(log: Decklog, clock: ManualClock, there: Decklog, tmp_path: P
     OtlpExport(log, ["flaky"]).write(str(tmp_path / "spans.jsonl"))
     OtlpImport(there, str(tmp_path / "spans.jsonl")).run()
     for run_id in ("flaky", "flaky-help"):
-        assert whole(there, run_id) == whole(log, run_id)
+        assert describe_run(there, run_id) == describe_run(log, run_id)
     assert there.journal.verify().ok
 
 
@@ -51,8 +51,8 @@ def test_by_the_wire(here: Decklog, there: Decklog, listening: Listening, kind: 
         sender = Sender(listening.address, here.clock, headers={"authorization": f"Bearer {TOKEN}"}, kind=kind)
         done = OtlpExport(here, ["flaky"]).send(sender)
         assert (done["rejected"], done["messages"]) == (0, []), times
-        assert [whole(there, run_id) for run_id in ("flaky", "flaky-help")] == [
-            whole(here, run_id) for run_id in ("flaky", "flaky-help")
+        assert [describe_run(there, run_id) for run_id in ("flaky", "flaky-help")] == [
+            describe_run(here, run_id) for run_id in ("flaky", "flaky-help")
         ]
     assert there.journal.verify().ok
 
@@ -71,7 +71,7 @@ def test_through_a_collector_that_hands_spans_on_one_by_one_backwards_and_twice(
         alone.resource_spans[0].scope_spans[0].spans.append(span)
         assert listening.post(alone.SerializeToString(), content_type=otlp.PROTOBUF) == (200, b"")
     for run_id in ("flaky", "flaky-help"):
-        got, given = whole(there, run_id), whole(here, run_id)
+        got, given = describe_run(there, run_id), describe_run(here, run_id)
         # They came backwards, so they stand in that order; each has its own time.
         assert sorted(map(str, got.pop("entries"))) == sorted(map(str, given.pop("entries")))
         assert got == given
@@ -93,8 +93,8 @@ def test_a_run_that_was_taken_in_goes_out_as_the_same_spans(here: Decklog, there
 
 def test_sending_a_run_to_its_own_log_changes_nothing(here: Decklog, tmp_path: Path) -> None:
     work(here, here.clock)  # type: ignore[arg-type]
-    before = whole(here, "flaky")
+    before = describe_run(here, "flaky")
     OtlpExport(here, ["flaky"]).write(str(tmp_path / "spans.jsonl"))
     report = OtlpImport(here, str(tmp_path / "spans.jsonl")).run()
-    assert whole(here, "flaky") == before
+    assert describe_run(here, "flaky") == before
     assert "was not made of these spans" in report.losses[0]

@@ -13,8 +13,8 @@ from decklog import Denied, Invalid, ManualClock, Unavailable
 from decklog.core.errors import Unreachable
 from decklog.plugins.adapters.otel import otlp, protobuf
 from decklog.plugins.adapters.otel.export import Sender
+from tests.plugins.adapters.otel.sample_spans import span
 from tests.plugins.adapters.otel.servers import Collector
-from tests.plugins.adapters.otel.told import span
 
 Waits = list[float]
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from decklog import Decklog, RunStatus
 from decklog.plugins.adapters.otel.importer import SpanWriter
 from decklog.plugins.adapters.otel.otlp import OtelSpan, SpanEvent
-from tests.plugins.adapters.otel.told import NOON, SECOND, TRACE, chat, entries, said, span
+from tests.plugins.adapters.otel.sample_spans import NOON, SECOND, TRACE, chat, entries, list_bodies, span
 from tests.searches import examples
 
 RUN = f"trace-{TRACE}"
@@ -43,7 +43,7 @@ def test_a_trace_is_a_run_with_its_steps_calls_and_spend(log: Decklog) -> None:
     run = log.runs.get(RUN)
     assert (run.goal, run.status) == ("invoke_agent finder", RunStatus.COMPLETED)
     assert (run.started_at, run.ended_at) == (AT_NOON, AT_NOON + timedelta(seconds=60))
-    assert said(log, RUN) == [
+    assert list_bodies(log, RUN) == [
         ("step", "invoke_agent finder"),
         ("call", "read a.py"),
         ("result", "the text"),
@@ -106,7 +106,12 @@ def test_errors_events_links_and_unknown_attributes_are_kept(log: Decklog) -> No
     failed.rest = {"links": [{"traceId": "2" * 32}], "droppedAttributesCount": 4}
     failed.resource, failed.scope = {"service.name": "shop", "host.name": "box"}, {"name": "tracer", "version": "3"}
     SpanWriter(log).take([failed])
-    assert said(log, RUN) == [("resource", "shop"), ("call", "read a.py"), ("exception", "gone"), ("result", "no such file")]
+    assert list_bodies(log, RUN) == [
+        ("resource", "shop"),
+        ("call", "read a.py"),
+        ("exception", "gone"),
+        ("result", "no such file"),
+    ]
     source, _, event, result = (entry.payload for entry in entries(log, RUN))
     assert source["resource"] == {"service.name": "shop", "host.name": "box"}  # type: ignore[index, call-overload]
     assert event["attributes"]["exception.type"] == "OSError"  # type: ignore[index, call-overload]
@@ -125,7 +130,10 @@ def test_what_was_asked_thought_and_said_is_told(here: Decklog) -> None:
     SpanWriter(here).take([whole])
     run = here.runs.get(RUN)
     assert (run.goal, run.summary) == ("Is it done?", "Yes.")
-    assert [(entry.kind.value, entry.body) for entry in entries(here, RUN)][1:3] == [("reasoning", "hm"), ("interaction", "Yes.")]
+    assert [(entry.kind.value, entry.body) for entry in entries(here, RUN)][1:3] == [
+        ("reasoning", "hm"),
+        ("interaction", "Yes."),
+    ]
 
 
 # Money
@@ -197,7 +205,12 @@ _numbers = itertools.count(1)
 
 
 def one_of_each() -> list[OtelSpan]:
-    inner = [tool(2, at=1), chat(3, 1, at=5), chat(4, 3, at=5, tokens=(7, 1)), tool(5, 4, at=6, status=2, message="no")]
+    inner = [
+        tool(2, at=1),
+        chat(3, 1, at=5),
+        chat(4, 3, at=5, tokens=(7, 1)),
+        tool(5, 4, at=6, status=2, message="no"),
+    ]
     inner[0].events = [SpanEvent(name="log", at=NOON + SECOND, attributes={"line": 1})]
     return [agent(), *inner, chat(6, 2, at=9)]
 
@@ -236,7 +249,10 @@ def test_spans_of_a_conversation_come_together_if_so_asked(here: Decklog) -> Non
     arrivals = SpanWriter(here, by_conversation=True)
     talk = {"gen_ai.conversation.id": "talk 1"}
     first = [chat(2, 1, attributes=talk), span(1, "turn one", lasts=3, attributes=talk), tool(3)]
-    second = [chat(5, 4, trace_id="5" * 32, at=10, attributes=talk), span(4, "turn two", trace_id="5" * 32, at=9, lasts=5)]
+    second = [
+        chat(5, 4, trace_id="5" * 32, at=10, attributes=talk),
+        span(4, "turn two", trace_id="5" * 32, at=9, lasts=5),
+    ]
     arrivals.take(first)
     arrivals.take(second)
     (run,) = here.runs.find()
@@ -319,5 +335,5 @@ def test_where_spans_come_from_is_told_once_and_stays_when_the_first_of_them_is_
     with Decklog.open(tmp_path / "log.db", limit_bytes=4000) as log:
         arrived = SpanWriter(log).take([*others, first])
         assert (arrived.spans, arrived.refused) == (3, 1)
-        assert [subtype for subtype, _ in said(log, RUN)].count("resource") == 1
+        assert [subtype for subtype, _ in list_bodies(log, RUN)].count("resource") == 1
         assert SpanWriter(log).take(others).new == 0

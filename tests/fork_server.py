@@ -1,4 +1,4 @@
-"""Processes forked from one that has everything imported and nothing open: importing is most of what a short one costs."""
+"""Fork test processes from a server that has everything imported and nothing open. Imports are most of their cost."""
 
 import array
 import atexit
@@ -20,17 +20,17 @@ from typing import Any, NamedTuple
 from decklog.agents.caller import VARIABLES
 
 ROOT = Path(__file__).parent.parent
-# Neither an exit code nor the number of a process.
-_TOO_LONG = -1000
+# Not a valid exit code or process id.
+_TIMED_OUT = -1000
 # A model that happens to be installed on this machine would change what recall finds.
 NO_MODELS = str(ROOT / "tests" / "no-models")
 
-# Runs in the forked process, and ends it.
-Act = Callable[..., Any]
+# Runs in the forked process.
+JobFunction = Callable[..., Any]
 
 
-class Done(NamedTuple):
-    """How a process ended."""
+class ProcessResult(NamedTuple):
+    """The exit code and the output of a process."""
 
     code: int
     out: bytes
@@ -52,38 +52,38 @@ def run(
     variables: dict[str, str] | None = None,
     stdin: bytes = b"",
     timeout: float = 60,
-) -> Done:
+) -> ProcessResult:
     """Fork a process that calls the function returned by `prepare` of a module; return its result."""
     with tempfile.TemporaryFile() as stdin_file, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         stdin_file.write(stdin)
         stdin_file.seek(0)
         where = {"cwd": str(cwd or Path.cwd()), "environment": environment(**(variables or {}))}
-        code = _prepared(module).order(
+        code = _server(module).order(
             {"arguments": arguments, "timeout": timeout, **where}, [file.fileno() for file in (stdin_file, out, err)]
         )
         out.seek(0)
         err.seek(0)
-        return Done(code, out.read(), err.read())
+        return ProcessResult(code, out.read(), err.read())
 
 
-class Started:
-    """A forked process whose lines can be read while it runs; like `subprocess.Popen`."""
+class ForkedProcess:
+    """A forked process whose output can be read while it runs; like `subprocess.Popen`."""
 
     def __init__(self, module: str, arguments: list[Any]) -> None:
-        self._prepared = _prepared(module)
+        self._server = _server(module)
         theirs_in, ours_in = os.pipe()
         ours_out, theirs_out = os.pipe()
         order = {"arguments": arguments, "cwd": str(Path.cwd()), "environment": environment(), "goes_on": True}
-        self.pid = self._prepared.order(order, [theirs_in, theirs_out, 2])
+        self.pid = self._server.order(order, [theirs_in, theirs_out, 2])
         os.close(theirs_in)
         os.close(theirs_out)
         self.stdin, self.stdout = os.fdopen(ours_in, "w"), os.fdopen(ours_out)
         self._code: int | None = None
 
     def wait(self, timeout: float = 60) -> int:
-        """Wait for its end; give its exit code."""
+        """Wait for the process to end; return its exit code."""
         if self._code is None:
-            self._code = self._prepared.order({"arguments": [], "awaited": self.pid, "timeout": timeout}, [])
+            self._code = self._server.order({"arguments": [], "awaited": self.pid, "timeout": timeout}, [])
         return self._code
 
     def poll(self) -> int | None:
@@ -94,7 +94,7 @@ class Started:
 
     def kill(self) -> None:
         if self._code is None:
-            os.kill(self.pid, signal.SIGKILL)  # until somebody has waited for it, no other process has its number
+            os.kill(self.pid, signal.SIGKILL)  # nobody has waited for it yet, so the pid is still its own
 
     def communicate(self, text: str = "", timeout: float = 60) -> tuple[str, None]:
         """Write to the process and close its input; return its output, at most what a pipe holds."""
@@ -106,8 +106,8 @@ class Started:
             return self.stdout.read(), None
 
 
-# What a shell finds in the place of a program: it hands its words, its surroundings and its open files on.
-_STAND_IN = """#!/bin/sh
+# The stub of a program: it sends its arguments, environment and open files to the fork server.
+_STUB_PROGRAM = """#!/bin/sh
 '''exec' "{python}" -IS "$0" "$@"
 ' '''
 import json, os, sys, _socket
@@ -121,29 +121,29 @@ sys.exit(code if code >= 0 else 128 - code)
 """
 
 
-def stand_in(module: str, program: Path) -> int:
-    """Write a program that has its work done by what `prepare` of a module gave; give the file that a shell must inherit.
+def write_stub_program(module: str, program: Path) -> int:
+    """Write a stub program that runs in the fork server; return the file descriptor that the shell must inherit.
 
-    One call at a time: the next one waits until the one before has ended.
+    Calls run one at a time.
     """
-    number = _prepared(module).number
-    program.write_text(_STAND_IN.format(python=sys.executable, number=number))
+    number = _server(module).number
+    program.write_text(_STUB_PROGRAM.format(python=sys.executable, number=number))
     program.chmod(0o755)
     return number
 
 
-class _Prepared:
-    """A process that forks a child for each order."""
+class _ForkServer:
+    """The client of a process that forks a child for each order."""
 
     def __init__(self, module: str) -> None:
         self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        words = [sys.executable, "-m", "tests.prepared", module, str(theirs.fileno())]
+        words = [sys.executable, "-m", "tests.fork_server", module, str(theirs.fileno())]
         self._process = subprocess.Popen(words, env=environment(), pass_fds=[theirs.fileno()])
         theirs.close()
         atexit.register(self._close)
 
     def _close(self) -> None:
-        """Hang up, by which the process ends."""
+        """Close the connection, which ends the server."""
         self._ours.close()
         self._process.wait(10)
 
@@ -155,20 +155,20 @@ class _Prepared:
         rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))]
         self._ours.sendmsg([json.dumps(order).encode()], rights if files else [])
         answer = self._ours.recv(64)
-        assert answer, f"the prepared process ended with {self._process.wait(10)}"
+        assert answer, f"the fork server ended with {self._process.wait(10)}"
         code = int(answer)
-        if code == _TOO_LONG:
+        if code == _TIMED_OUT:
             raise subprocess.TimeoutExpired(str(order["arguments"]), order["timeout"])
         return code
 
 
 @cache
-def _prepared(module: str) -> _Prepared:
-    return _Prepared(module)
+def _server(module: str) -> _ForkServer:
+    return _ForkServer(module)
 
 
-def _serve(act: Act, orders: socket.socket) -> None:
-    # No child looks for garbage among what was imported: to look at it would copy it.
+def _serve(act: JobFunction, orders: socket.socket) -> None:
+    # Exclude imported objects from garbage collection, which would copy their pages in every child.
     gc.collect()
     gc.freeze()
     while True:
@@ -180,22 +180,22 @@ def _serve(act: Act, orders: socket.socket) -> None:
             files.frombytes(data[: len(data) - len(data) % files.itemsize])
         order = json.loads(message)
         awaited = order.get("awaited")
-        answer = _waited(awaited, order["timeout"]) if awaited else _forked(act, order, files, orders)
+        answer = _wait(awaited, order["timeout"]) if awaited else _fork_child(act, order, files, orders)
         orders.send(str(answer).encode())
 
 
-def _forked(act: Act, order: dict[str, Any], files: "array.array[int]", orders: socket.socket) -> int:
-    """Fork a child; give its exit code, or its number when it is to go on."""
+def _fork_child(act: JobFunction, order: dict[str, Any], files: "array.array[int]", orders: socket.socket) -> int:
+    """Fork a child; return its exit code, or its pid if it is to run on."""
     child = os.fork()
     if not child:
         orders.close()
-        _act(act, order, list(files))
+        _run_child(act, order, list(files))
     for file in files:
         os.close(file)
-    return child if order.get("goes_on") else _ended(child, order["timeout"])
+    return child if order.get("goes_on") else _wait_or_kill(child, order["timeout"])
 
 
-def _act(act: Act, order: dict[str, Any], files: list[int]) -> None:
+def _run_child(act: JobFunction, order: dict[str, Any], files: list[int]) -> None:
     for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
@@ -206,31 +206,31 @@ def _act(act: Act, order: dict[str, Any], files: list[int]) -> None:
     sys.exit()
 
 
-def _ended(child: int, timeout: float) -> int:
-    """Wait for a child as long as it may take, and end it then; give its exit code as `subprocess` does."""
-    code = _waited(child, timeout)
-    if code == _TOO_LONG:
+def _wait_or_kill(child: int, timeout: float) -> int:
+    """Wait for a child, and kill it after the timeout; return its exit code as `subprocess` does."""
+    code = _wait(child, timeout)
+    if code == _TIMED_OUT:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
     return code
 
 
-def _waited(child: int, timeout: float) -> int:
-    """Wait for a child for so long; give its exit code."""
+def _wait(child: int, timeout: float) -> int:
+    """Wait for a child; return its exit code, or _TIMED_OUT."""
 
     def stop(*_: object) -> None:
         raise TimeoutError
 
     if timeout <= 0:
         ended, status = os.waitpid(child, os.WNOHANG)
-        return os.waitstatus_to_exitcode(status) if ended else _TOO_LONG
+        return os.waitstatus_to_exitcode(status) if ended else _TIMED_OUT
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_REAL, timeout)
     try:
         _, status = os.waitpid(child, 0)
         return os.waitstatus_to_exitcode(status)
     except TimeoutError:
-        return _TOO_LONG
+        return _TIMED_OUT
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
 

@@ -1,4 +1,4 @@
-"""Lines of a session as the proxy puts them beside a log, by hand, and their way into the log."""
+"""A sample ACP session: lines as the proxy writes them to the spool, and their import into a log."""
 
 import json
 from pathlib import Path
@@ -8,11 +8,11 @@ from decklog import Decklog, EntryKind
 from decklog.agents.intake import run_intake
 from decklog.agents.spool import Spool
 
-Told = tuple[dict[str, Any], dict[str, Any]]
+SessionLine = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Session:
-    """Tells of one session in one connection, line by line."""
+    """Writes the lines of one session in one connection."""
 
     def __init__(self, folder: Path, program: str = "stub", session: str = "s1", connection: str = "c1", **facts: Any) -> None:
         self.spool = Spool(str(folder / "spool"))
@@ -64,8 +64,8 @@ class Session:
         assert run_intake(log, self.spool).unread == 0
 
 
-def bodies(log: Decklog, run_id: str = "stub-s1") -> list[tuple[str | None, str | None]]:
-    """List what a run tells, bookkeeping left out."""
+def list_bodies(log: Decklog, run_id: str = "stub-s1") -> list[tuple[str | None, str | None]]:
+    """Return the subtypes and bodies of a run's entries, without changes of records."""
     found = log.journal.find(run_id, oldest_first=True, limit=200)
     return [(entry.subtype, entry.body) for entry in found if entry.kind != EntryKind.CHANGE]
 

@@ -1,4 +1,4 @@
-"""Spans for tests, and what a log says of a run in a form that can be compared."""
+"""Sample spans, and the content of a run in a form that tests can compare."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 def span(number: int, name: str = "work", *, parent: int | None = None, at: int = 0, lasts: int = 1, **fields: Any) -> OtelSpan:
-    """Make a span by its number, which begins some seconds after noon and lasts some seconds."""
+    """Build a span with a number for its id, which starts `at` seconds after noon."""
     given: dict[str, Any] = {"trace_id": TRACE, "start": NOON + at * SECOND, "end": NOON + (at + lasts) * SECOND, **fields}
     return OtelSpan(span_id=f"{number:016x}", name=name, parent_id=f"{parent:016x}" if parent else "", **given)
 
@@ -19,7 +19,7 @@ def span(number: int, name: str = "work", *, parent: int | None = None, at: int 
 def chat(
     number: int, parent: int | None = None, *, model: str = "a-model", tokens: tuple[int, int] = (100, 10), **more: Any
 ) -> OtelSpan:
-    """Make the span of a call to a model."""
+    """Build the span of a model call."""
     attributes = {
         "gen_ai.operation.name": "chat",
         "gen_ai.request.model": model,
@@ -31,17 +31,17 @@ def chat(
 
 
 def entries(log: Decklog, run_id: str) -> list[Entry]:
-    """Give a run's entries, but for the changes of records."""
+    """Return a run's entries without the changes of records."""
     found = log.journal.find(run_id, oldest_first=True, limit=200)
     return [entry for entry in found if entry.kind is not EntryKind.CHANGE]
 
 
-def said(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
+def list_bodies(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
     return [(entry.subtype, entry.body) for entry in entries(log, run_id)]
 
 
-def whole(log: Decklog, run_id: str) -> dict[str, Any]:
-    """Give all that spans tell of a run: its entries, its spend, and what it is."""
+def describe_run(log: Decklog, run_id: str) -> dict[str, Any]:
+    """Return everything that spans contain of a run: its entries, charges, fields and metadata."""
     run = log.runs.get(run_id)
     names = (
         "kind",
