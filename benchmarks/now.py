@@ -21,7 +21,7 @@ from benchmarks.figures import Figure
 from benchmarks.measure import Row, row, write
 from benchmarks.task_narrowed import places
 from decklog import Decklog, ManualClock
-from decklog.cli.screens.now import screen
+from decklog.cli.screens.now import summary_screen
 from decklog.cli.screens.top import SHOWN, overview_page
 from decklog.core.clock import to_text
 from decklog.journal.rows import HEAD, STREAM_SIZE
@@ -36,7 +36,7 @@ WIDTH = 120
 def printed(log: Decklog) -> object:
     """Read and lay out what `decklog now` prints."""
     summary = log.overview.now(limit=12)
-    return screen(summary, WIDTH, log.overview.activity([run.id for run in summary.runs]))
+    return summary_screen(summary, WIDTH, log.overview.activity([run.id for run in summary.runs]))
 
 
 def redrawn(log: Decklog) -> object:

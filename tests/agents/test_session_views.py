@@ -22,7 +22,7 @@ from decklog.agents.prime import Prime
 from decklog.agents.recorder import Recorder
 from decklog.agents.session_views import SessionSummary, find_session, priced, sessions, short_ids, steps_of
 from decklog.cli.lines import render_line
-from decklog.cli.screens.session import drawn, head, listed
+from decklog.cli.screens.session import session_head, session_lines, step_lines
 from tests.agents.test_recorder import AT, at, session
 from tests.conductor.test_sessions import EVENTS, agent, started, task_id, watch
 
@@ -51,7 +51,7 @@ CHANGES: list[SessionEvent] = [
 
 def lines_of(log: Decklog, name: str, places: int = 80, **wanted: bool) -> list[str]:
     steps = steps_of(log, find_session(log, name))
-    return [render_line(line, colour=False) for line in drawn(steps, places, **wanted)]
+    return [render_line(line, colour=False) for line in step_lines(steps, places, **wanted)]
 
 
 def test_a_session_is_shown_by_time_with_marks_seconds_and_diffs(log: Decklog) -> None:
@@ -102,14 +102,14 @@ def test_sessions_are_listed_newest_first_with_their_cost(log: Decklog) -> None:
         ]
     )
     found = [priced(log, one) for one in sessions(log)]
-    lines = [render_line(line, colour=False) for line in listed(found, AT + timedelta(hours=2), 100)]
+    lines = [render_line(line, colour=False) for line in session_lines(found, AT + timedelta(hours=2), 100)]
     assert lines == [
         "c1  codex      1 h ago   1 min     $0.00  completed  Session of codex",
         "s1  claude     2 h ago    12 s     $0.42  completed  Fix the parser and test it",
     ]
     assert [one.session for one in sessions(log, program="codex")] == ["c1"]
     assert [one.session for one in sessions(log, folder="/repo")] == ["s1"]
-    shown = "\n".join(render_line(line, colour=False) for line in head(found[1], steps_of(log, found[1]), AT, 100))
+    shown = "\n".join(render_line(line, colour=False) for line in session_head(found[1], steps_of(log, found[1]), AT, 100))
     assert "4 calls, 2 failed" in shown
     assert "claude --resume s1" in shown
 

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from decklog.cli.commands.demo import _program
+from decklog.cli.commands.demo import _program_name
 from tests.cli.conftest import Program, decklog
 
 __all__ = ["decklog"]
@@ -25,6 +25,6 @@ def test_commands_to_try_next_work_in_every_folder(monkeypatch: pytest.MonkeyPat
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["bin/decklog", "demo"])
     monkeypatch.setenv("PATH", "/nowhere")
-    assert _program() == str(tmp_path / "bin/decklog")
+    assert _program_name() == str(tmp_path / "bin/decklog")
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    assert _program() == "decklog"
+    assert _program_name() == "decklog"

@@ -17,7 +17,7 @@ from uvicorn.server import ServerState
 
 from decklog import Decklog
 from decklog.cli.call import Invocation
-from decklog.cli.commands.serving import _name, serve_dashboard
+from decklog.cli.commands.serving import _log_name, serve_dashboard
 from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.location.locate import LogLocation
@@ -110,7 +110,7 @@ def test_missing_package_is_named_with_its_extra(monkeypatch: pytest.MonkeyPatch
     ],
 )
 def test_log_is_named_after_its_project_or_database(target: str, name: str) -> None:
-    assert _name(LogLocation(target, "named")) == name
+    assert _log_name(LogLocation(target, "named")) == name
 
 
 @pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])

@@ -240,9 +240,9 @@ def menu() -> None:
 def run_command(call: Invocation) -> int:
     """Run a hand-written command, or show help."""
     if not call.words and _COMPLETING not in os.environ:
-        from decklog.cli.screens.now import welcome
+        from decklog.cli.screens.now import show_welcome
 
-        return welcome(call)
+        return show_welcome(call)
     try:
         result = menu.main(args=call.words, prog_name="decklog", standalone_mode=False, obj=call)
     except click.exceptions.NoArgsIsHelpError as menu_help:

@@ -1,4 +1,4 @@
-"""Who may do what: trust in a log that was found, the owner's signatures, and projects on a server."""
+"""Access control: trust in a found log, the owner's signatures, and projects on a server."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def accept(call: Invocation, folder: str, settings: bool, commit: str) -> int:
 
 
 def _accept_settings(call: Invocation, folder: str, commit: str) -> int:
-    """Show the loosening settings of a commit, and record the consent of the person at the terminal."""
+    """Show the settings of a commit that loosen restrictions, and record the consent of the person at the terminal."""
     from decklog.conductor.git.repository import Repository, starting_commit
     from decklog.conductor.settings import consent_request, record_consent
 
@@ -104,7 +104,7 @@ def list_(call: Invocation) -> int:
     return show(list_projects(locate(call.db)), as_json=call.json)
 
 
-_BOUND = """\
+_BOUND_TEXT = """\
 This log answers to {owner} now. What that means:
   approvals, budgets, prices, workflows and doubtful effects are decided by {owner} alone, who proves it by {means}.
   {keep}
@@ -129,24 +129,24 @@ def bind(call: Invocation, handle: str, channel: str, public_key: str | None, *,
     """
     if password and public_key is not None:
         raise WrongUsage("give a public key or --password, not both")
-    secret = _new_password() if password else None
+    secret = _ask_new_password() if password else None
     with call.open() as log, attribute_writes(log, call):
-        line = None if password else _text(public_key) if public_key else _own_key(log)
+        line = None if password else _read_text(public_key) if public_key else _owner_public_key(log)
         contract = log.trust.bind(handle, channel, line, password=secret, persona_name=persona_name)
     if not call.json:
         means = "a password" if password else "the key"
         keep = "The password is kept nowhere: remember it." if password else "Keep the key, and its passphrase, from your agents."
-        sys.stderr.write(_BOUND.format(owner=escape_for_terminal(contract.handle, sys.stderr), means=means, keep=keep))
+        sys.stderr.write(_BOUND_TEXT.format(owner=escape_for_terminal(contract.handle, sys.stderr), means=means, keep=keep))
     return show(contract, as_json=call.json)
 
 
-def _new_password() -> str:
+def _ask_new_password() -> str:
     if not sys.stdin.isatty():
         raise WrongUsage("a password needs a terminal to be typed at", hint="Use a public key instead.")
     return ask_hidden("A new password, of 12 characters or more", twice=True)
 
 
-def _own_key(log: Decklog) -> str:
+def _owner_public_key(log: Decklog) -> str:
     """Show the public half of your owner key; create the key if there is none."""
     path = key_path()
     if os.path.exists(path + ".pub"):
@@ -171,7 +171,7 @@ def sign(call: Invocation, statement: IO[str], key: str) -> int:
     The file has the statement, or all that `decklog trust propose --json` gave. A passphrase comes from DECKLOG_PASSPHRASE or
     from the terminal. Pass the result to `decklog trust apply`, as its text or as @FILE.
     """
-    text = _statement(statement.read())
+    text = _parse_statement(statement.read())
     if sys.stderr.isatty():
         sys.stderr.write(f"You sign: {escape_for_terminal(text, sys.stderr)}\n")
     with call.open(writing=False) as log:
@@ -192,24 +192,24 @@ def apply(call: Invocation, statement: str, signature: str | None, key: str | No
     with --json. Without a signature it is signed now: with --key, or at a terminal. It works once, in this log, before it
     expires, and only on the contract it was written for.
     """
-    text = _statement(sys.stdin.read()) if statement == "-" else _text(statement)
-    text = _statement(text) if statement.startswith("@") else text
+    text = _parse_statement(sys.stdin.read()) if statement == "-" else _read_text(statement)
+    text = _parse_statement(text) if statement.startswith("@") else text
     with call.open() as log, attribute_writes(log, call):
         if signature is not None:
-            return show(log.trust.apply(text, _text(signature).strip()), as_json=call.json)
+            return show(log.trust.apply(text, _read_text(signature).strip()), as_json=call.json)
         if sys.stderr.isatty():
             sys.stderr.write(f"You sign: {escape_for_terminal(text, sys.stderr)}\n")
         with owner_signature(log, key):
             return show(log.trust.apply(text), as_json=call.json)
 
 
-def _text(given: str) -> str:
-    """Read what was given as @FILE."""
+def _read_text(given: str) -> str:
+    """Return the text, or the content of the file for @FILE."""
     return read_file(given).decode() if given.startswith("@") else given
 
 
-def _statement(text: str) -> str:
-    """Take a statement as it is, or out of the answer that `propose` gave; nothing else is signed."""
+def _parse_statement(text: str) -> str:
+    """Return a statement, given as it is or within the JSON of `propose`; raise Invalid for anything else."""
     text = text.strip("\r\n")
     try:
         said = json.loads(text)

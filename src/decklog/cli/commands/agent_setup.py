@@ -61,23 +61,25 @@ def set_up(call: Invocation, program: SupportedProgram, asked: dict[str, bool], 
     warnings = _warnings(program, setting, steps)
     if program.name == "codex":
         more_steps, said = (
-            _trusted(setting, parts[0].path) if is_trusted else ([], f"Codex runs no hook before its user trusts it. {BY_HAND}")
+            _trust_hooks(setting, parts[0].path)
+            if is_trusted
+            else ([], f"Codex runs no hook before its user trusts it. {BY_HAND}")
         )
         steps += more_steps
         warnings += [said] if said else []
     problems = try_hooks(program, setting)
-    warnings += [_not_blocked(path, problem) for path, problem in problems.items() if problem is not None]
+    warnings += [_guard_failure(path, problem) for path, problem in problems.items() if problem is not None]
     if problems:
         warnings += [] if any(problems.values()) else [f"the guard was tried: `{COMMAND}` was blocked"]
     return _report(call, program, setting, steps, warnings) or int(any(problems.values()))
 
 
-def _not_blocked(path: str, problem: str) -> str:
+def _guard_failure(path: str, problem: str) -> str:
     return f"THE GUARD DOES NOT WORK: `{COMMAND}` through {path} ended with {problem}. See: decklog doctor agents"
 
 
 def _has_server(asked: dict[str, bool], *, is_plugin: bool) -> bool | None:
-    """Return whether the MCP server belongs to what is set up: a plugin has it, settings where it was asked for."""
+    """Return whether to set up the MCP server: always in a plugin, in settings only with --mcp."""
     if asked["remove"]:
         return is_plugin or None
     is_here = find_spec("mcp") is not None
@@ -94,20 +96,20 @@ def _check(call: Invocation, parts: list[FilePart], trust: dict[str, SetupState]
 
 def _remove(call: Invocation, program: SupportedProgram, setting: Setting, parts: list[FilePart]) -> int:
     if program.name == "codex":
-        parts = [*parts, CodexTrust(_config(setting), {}, files.real(parts[0].path))]
+        parts = [*parts, CodexTrust(_codex_config(setting), {}, files.real(parts[0].path))]
     steps = installer().plan_removal(parts)
     installer().carry_out(steps)
     return _report(call, program, setting, steps, [])
 
 
 def _print(call: Invocation, steps: list[SetupStep]) -> int:
-    """Show the lines that would be added, with those around them."""
-    shown = [{"path": step.path, "change": _difference(step)} for step in steps]
+    """Print the changes as diffs."""
+    shown = [{"path": step.path, "change": _diff_step(step)} for step in steps]
     text = "\n".join(one["change"] or f"{one['path']} has it already." for one in shown)
     return show(shown, as_json=call.json, text=text)
 
 
-def _difference(step: SetupStep) -> str:
+def _diff_step(step: SetupStep) -> str:
     before = (step.before or "").splitlines()
     after = (step.after or "").splitlines()
     name = step.path if step.before is not None else os.devnull
@@ -115,7 +117,7 @@ def _difference(step: SetupStep) -> str:
 
 
 def _report(call: Invocation, program: SupportedProgram, setting: Setting, steps: list[SetupStep], warnings: list[str]) -> int:
-    rows = [{"path": step.path, "state": _done(step)} for step in steps]
+    rows = [{"path": step.path, "state": _describe_result(step)} for step in steps]
     facts = {"program": program.name, "scope": setting.scope.value, "files": rows}
     is_out = all(step.after is None or not step.part.present(step.after) for step in steps)
     lines = [f"{row['path']}: {row['state']}" for row in rows] + [f"Note: {warning}" for warning in warnings]
@@ -125,7 +127,7 @@ def _report(call: Invocation, program: SupportedProgram, setting: Setting, steps
     return show(data, as_json=call.json, text="\n".join(lines), warnings=warnings if call.json else [])
 
 
-def _done(step: SetupStep) -> str:
+def _describe_result(step: SetupStep) -> str:
     if not step.is_change:
         return "already" if step.after and step.part.present(step.after) else "nothing of ours there"
     if step.change is not None:
@@ -150,7 +152,7 @@ def _warnings(program: SupportedProgram, setting: Setting, steps: list[SetupStep
 
 
 def _double_setup_warnings(program: SupportedProgram, setting: Setting) -> list[str]:
-    """Return when the program is set up in another way as well."""
+    """Warn if the program is also set up in another way."""
     others = [replace(setting, scope=scope) for scope in program.scopes]
     try:
         twice = [
@@ -178,12 +180,12 @@ def _is_ignored(path: str) -> bool:
     return done.returncode != 1
 
 
-def _config(setting: Setting) -> str:
-    """Name the settings that hold Codex's trust, which are the user's for a project's hooks too."""
+def _codex_config(setting: Setting) -> str:
+    """Return the path of Codex's trust settings: the user's, also for a project's hooks."""
     return os.path.join(codex_folder(replace(setting, scope=SetupScope.USER)), "config.toml")
 
 
-def _listed(setting: Setting) -> list[ListedHook]:
+def _list_hooks(setting: Setting) -> list[ListedHook]:
     executable = find_program(PROGRAMS["codex"], setting.environment)
     if executable is None:
         raise Unavailable("codex is not on the path, so it can't be asked about its hooks", hint=BY_HAND)
@@ -191,17 +193,17 @@ def _listed(setting: Setting) -> list[ListedHook]:
 
 
 def _trust_state(setting: Setting, hooks_file: str) -> dict[str, SetupState]:
-    """Return whether Codex trusts every hook of ours in a file."""
-    ours = [hook for hook in _listed(setting) if files.real(hook.path) == files.real(hooks_file)]
+    """Return whether Codex trusts all our hooks in a file."""
+    ours = [hook for hook in _list_hooks(setting) if files.real(hook.path) == files.real(hooks_file)]
     is_trusted = bool(ours) and all(hook.is_trusted for hook in ours)
-    return {_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}
+    return {_codex_config(setting): SetupState.INSTALLED if is_trusted else SetupState.MISSING}
 
 
-def _trusted(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | None]:
-    """Record the user's trust of our hooks in Codex's settings; return what to do by hand if that fails."""
+def _trust_hooks(setting: Setting, hooks_file: str) -> tuple[list[SetupStep], str | None]:
+    """Record the user's trust of our hooks in Codex's settings; return the steps, or a warning if that fails."""
     try:
-        hooks = _listed(setting)
-        part = trust_of(_config(setting), hooks, hooks_file)
+        hooks = _list_hooks(setting)
+        part = trust_of(_codex_config(setting), hooks, hooks_file)
         steps = installer().plan_installation([] if part is None else [part])
         installer().carry_out(steps)
     except DecklogError as problem:
@@ -227,8 +229,8 @@ def _with_options(function: Callable[..., int]) -> Callable[..., int]:
     return click.pass_obj(function)
 
 
-def _command(program: SupportedProgram, text: str, *options: Callable[[Any], Any]) -> click.Command:
-    """Build the command of a program; `options` are those beyond the common ones."""
+def _program_command(program: SupportedProgram, text: str, *options: Callable[[Any], Any]) -> click.Command:
+    """Build the command of a program, with `options` in addition to the common ones."""
 
     def run(call: Invocation, **asked: Any) -> int:
         return set_up(call, program, asked, **(_editor_settings(asked) if "agents" in asked else {}))
@@ -237,7 +239,7 @@ def _command(program: SupportedProgram, text: str, *options: Callable[[Any], Any
 
 
 def _editor_settings(asked: dict[str, Any]) -> dict[str, Any]:
-    """Take the options of editors out of those that were given."""
+    """Remove the options of editors from the given options, and return their settings."""
     agents, enforce = asked.pop("agents"), asked.pop("enforce")
     if not (agents or asked["remove"] or entries((), (), os.environ)):
         sources = ", ".join(agent.source for agent in AGENTS.values())
@@ -247,15 +249,15 @@ def _editor_settings(asked: dict[str, Any]) -> dict[str, Any]:
 
 def setup_command(name: str, program: "AgentProgram | type[AgentProgram]") -> click.Command:
     """Build the command of an agent program plug-in."""
-    made = program() if isinstance(program, type) else program
+    plugin = program() if isinstance(program, type) else program
 
     def parts(setting: Setting) -> list[FilePart]:
         with report_failures(PluginKind.AGENT, name):
-            return [WholeFile(path, content) for path, content in made.files(setting).items()]
+            return [WholeFile(path, content) for path, content in plugin.files(setting).items()]
 
-    scopes = tuple(SetupScope(scope) for scope in made.scopes)
-    known = SupportedProgram(name, made.title, parts, scopes, executable=made.executable, guard=made.guard)
-    return _command(known, f"Set up {made.title}.\n\n{made.guard}")
+    scopes = tuple(SetupScope(scope) for scope in plugin.scopes)
+    known = SupportedProgram(name, plugin.title, parts, scopes, executable=plugin.executable, guard=plugin.guard)
+    return _program_command(known, f"Set up {plugin.title}.\n\n{plugin.guard}")
 
 
 setup = for_the_owner(
@@ -304,24 +306,24 @@ def codex(call: Invocation, trust: bool, **asked: bool) -> int:
     return set_up(call, PROGRAMS["codex"], asked, is_trusted=trust)
 
 
-gemini = _command(
+gemini = _program_command(
     PROGRAMS["gemini"],
     "Register hooks with Gemini CLI: in ~/.gemini/settings.json, or --project in .gemini/settings.json of the repository.",
     _SERVER,
 )
-opencode = _command(
+opencode = _program_command(
     PROGRAMS["opencode"],
     """Write a plugin for opencode, which has no hooks: in ~/.config/opencode/plugins, or --project in .opencode/plugins.
 
     It records prompts, tools and ends of sessions, and blocks what the policy denies.""",
     _SERVER,
 )
-cursor = _command(
+cursor = _program_command(
     PROGRAMS["cursor"],
     "Write a rule for Cursor, .cursor/rules/decklog.mdc, with the commands that an agent needs. It records nothing.",
     _SERVER,
 )
-agents_md = _command(
+agents_md = _program_command(
     PROGRAMS["agents-md"],
     """Write the commands that an agent needs as a marked block into AGENTS.md, and CLAUDE.md and GEMINI.md if they are there.
 
@@ -333,19 +335,19 @@ _EDITOR_OPTIONS = (
     ),
     click.option("--enforce", is_flag=True, help="Make agents ask before they act, as far as they can be made to."),
 )
-zed = _command(
+zed = _program_command(
     PROGRAMS["zed"],
     """Have Zed start agents by `decklog acp`: entries below agent_servers in ~/.config/zed/settings.json.
 
     They appear in Zed's list of agents as "Claude Code (recorded)" and so on.""",
     *_EDITOR_OPTIONS,
 )
-jetbrains = _command(
+jetbrains = _program_command(
     PROGRAMS["jetbrains"],
     "Have JetBrains' editors start agents by `decklog acp`: entries below agent_servers in ~/.jetbrains/acp.json.",
     *_EDITOR_OPTIONS,
 )
-neovim = _command(
+neovim = _program_command(
     PROGRAMS["neovim"],
     """Write a module for Neovim, lua/decklog_agents.lua, with agents that start by `decklog acp`.
 

@@ -11,7 +11,7 @@ import click
 
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.lines import print_lines
-from decklog.cli.screens.timeline import timeline
+from decklog.cli.screens.timeline import timeline_lines
 from decklog.cli.show import format_entry, show
 from decklog.cli.terminal import ProgressMeter
 from decklog.demo import SMALLEST, Demo
@@ -57,10 +57,10 @@ def demo(
         run_id = play.run(log)
         result = log.journal.verify(run_id)
         if call.json:
-            return _as_data(log, target, run_id, play, result.ok)
+            return _show_json(log, target, run_id, play, result.ok)
         _show(log, run_id, play)
         click.echo(f"Verified: {result.entries} entries, hash chain {'whole' if result.ok else 'BROKEN'}.")
-    _what_next(target, run_id)
+    _show_next_steps(target, run_id)
     return 0 if result.ok else 1
 
 
@@ -76,7 +76,7 @@ def _conductor(call: Invocation) -> int:
         is_whole = log.journal.verify(run_id).ok
     facts = {"target": play.target, "repository": play.repository, "run_id": run_id, "verified": is_whole}
     text = f"\nVerified: {'whole' if is_whole else 'BROKEN'}. Try next:\n  export DECKLOG_DB={play.target}"
-    text += f"\n  {_program()} run watch {run_id} --no-follow\n  {_program()} runs timeline {run_id}"
+    text += f"\n  {_program_name()} run watch {run_id} --no-follow\n  {_program_name()} runs timeline {run_id}"
     show(facts, as_json=call.json, text=text)
     return 0 if is_whole else 1
 
@@ -92,7 +92,7 @@ def _provenance(call: Invocation) -> int:
     is_same = play.play()
     text = f"\nOrigins {'unchanged' if is_same else 'CHANGED'} by the rebase. Try next:\n  cd {play.repository}"
     text += f"\n  export DECKLOG_DB={target}"
-    text += "".join(f"\n  {_program()} {words}" for words in ("stats", "commit show HEAD~1", "rewind --list"))
+    text += "".join(f"\n  {_program_name()} {words}" for words in ("stats", "commit show HEAD~1", "rewind --list"))
     show({"target": target, "repository": play.repository, "unchanged": is_same}, as_json=call.json, text=text)
     return 0 if is_same else 1
 
@@ -104,11 +104,11 @@ def _big(call: Invocation, target: str, size: int, seed: int, until: datetime | 
         runs = Big(log, clock, end, size, seed, lambda done, whole: meter("making entries", done, whole)).run()
         entries = sum(head["seq"] for head in log.journal.heads())
     text = f"{runs:,} runs with {entries:,} entries, up to {end:%Y-%m-%d %H:%M} UTC. Try next:\n"
-    text += f"\n  export DECKLOG_DB={target}\n  {_program()} now\n  {_program()} overview runs"
+    text += f"\n  export DECKLOG_DB={target}\n  {_program_name()} now\n  {_program_name()} overview runs"
     return show({"target": target, "runs": runs, "entries": entries}, as_json=call.json, text=text)
 
 
-def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool) -> int:
+def _show_json(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool) -> int:
     heir = log.tasks.attempts(play.killed_task)[-1].worker
     facts = {"target": target, "run_id": run_id, "killed": play.killed, "task_id": play.killed_task, "taken_over_by": heir}
     show({**facts, "verified": is_whole}, as_json=True)
@@ -116,7 +116,7 @@ def _as_data(log: Decklog, target: str, run_id: str, play: Demo, is_whole: bool)
 
 
 def _show(log: Decklog, run_id: str, play: Demo) -> None:
-    print_lines([[], *timeline(log.runs.snapshot(run_id), log.clock.now()), []])
+    print_lines([[], *timeline_lines(log.runs.snapshot(run_id), log.clock.now()), []])
     attempts = log.tasks.attempts(play.killed_task)
     heir = attempts[-1].worker
     click.echo(f"{play.killed}'s lease ran out, and {heir} took '{log.tasks.get(play.killed_task).title}' over:\n")
@@ -125,13 +125,13 @@ def _show(log: Decklog, run_id: str, play: Demo) -> None:
     click.echo("")
 
 
-def _program() -> str:
+def _program_name() -> str:
     """Name the program as it can be typed in any folder: after `make demo` it is in an environment that is not on the path."""
     return "decklog" if shutil.which("decklog") else os.path.abspath(sys.argv[0])
 
 
-def _what_next(target: str, run_id: str) -> None:
-    program = _program()
+def _show_next_steps(target: str, run_id: str) -> None:
+    program = _program_name()
     click.echo(
         f"""
 Try next:

@@ -1,4 +1,4 @@
-"""Look for problems of a log and of the coding agents that are set up here."""
+"""Check a log and the coding agents that are set up here."""
 
 import os
 from typing import Any
@@ -42,7 +42,7 @@ def doctor(call: Invocation, part: str | None, deep: bool) -> int:
     if part == "agents":
         return examine_agents(call)
     facts, findings = _examine_log(call, deep)
-    guards, unguarded = guard_findings()
+    guards, unguarded = examine_guards()
     facts |= {"guard": ", ".join(f"{name} {result}" for name, result in guards.items())} if guards else {}
     findings += unguarded
     if ignored := find_ignored_entries():
@@ -61,7 +61,7 @@ def _conclude(call: Invocation, facts: dict[str, Any], findings: list[dict[str, 
 
 
 def _examine_log(call: Invocation, deep: bool) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """Gather the facts and findings; a file that is too damaged to be opened is a finding too."""
+    """Return the facts and findings of a log; a file too damaged to open is a finding."""
     from decklog.transfer.doctor import check_up, holders
 
     place = locate(call.db)
@@ -87,9 +87,9 @@ def _file_findings(facts: dict[str, Any]) -> list[dict[str, str]]:
 
 
 def examine_agents(call: Invocation) -> int:
-    """Show the set-up of each coding agent, and its problems."""
+    """Show the setup of each coding agent, and its problems."""
     findings = SetupFindings()
-    facts = _programs(locate(call.db), findings)
+    facts = _examine_programs(locate(call.db), findings)
     if not call.json:
         _show_agents(facts)
     return _conclude(call, facts, findings.all)
@@ -105,14 +105,14 @@ def _show_agents(facts: dict[str, Any]) -> None:
         print_text("No program of an agent is on the path.")
 
 
-def _programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
+def _examine_programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
     settings = {scope: build_setting(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
     here = [
         (program, path) for program in PROGRAMS.values() if (path := find_program(program, settings[SetupScope.USER].environment))
     ]
-    facts = [_program(program, path, settings, findings) for program, path in here]
+    facts = [_examine_program(program, path, settings, findings) for program, path in here]
     if started := [row for row in facts if row.get("mcp")]:
-        # All of them start the same server, so it is tried once.
+        # All programs start the same server, so try it once.
         answered = probe_server(settings[SetupScope.PROJECT], findings)
         for row in started:
             row["mcp"] = answered
@@ -129,7 +129,7 @@ def _programs(place: LogLocation, findings: SetupFindings) -> dict[str, Any]:
     return {"log": place.shown, **waiting, "programs": facts}
 
 
-def _program(
+def _examine_program(
     program: SupportedProgram, path: str, settings: dict[SetupScope, Setting], findings: SetupFindings
 ) -> dict[str, Any]:
     row: dict[str, Any] = {"program": program.name, "path": path, "version": version_of(path)}
@@ -144,21 +144,21 @@ def _program(
     if set(states.values()) == {"missing"}:
         row["next"] = f"decklog setup {program.name}"
     row["guard"] = program.guard
-    if results := _tried(program, settings, findings):
+    if results := _try_guard(program, settings, findings):
         row["guard_tried"] = "; ".join(results)
     return row
 
 
-def guard_findings() -> tuple[dict[str, str], list[dict[str, str]]]:
-    """Try the guard of every program that is set up here; return what happened by program, and what is wrong."""
+def examine_guards() -> tuple[dict[str, str], list[dict[str, str]]]:
+    """Try the guard of every program that is set up here; return the results by program, and the problems."""
     findings = SetupFindings()
     settings = {scope: build_setting(scope, project=find_project() or os.getcwd()) for scope in SetupScope}
-    found = {program.name: _tried(program, settings, findings) for program in PROGRAMS.values()}
+    found = {program.name: _try_guard(program, settings, findings) for program in PROGRAMS.values()}
     return {name: "; ".join(results) for name, results in found.items() if results}, findings.all
 
 
-def _tried(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> list[str]:
-    """Send a dangerous command through each installed hook of a program; return what happened, each as a line."""
+def _try_guard(program: SupportedProgram, settings: dict[SetupScope, Setting], findings: SetupFindings) -> list[str]:
+    """Send a dangerous command through each installed hook of a program; return the results as lines."""
     found = {(scope, path): problem for scope in program.scopes for path, problem in try_hooks(program, settings[scope]).items()}
     for (scope, path), problem in found.items():
         if problem is not None:

@@ -48,11 +48,11 @@ def completion(ctx: click.Context, shell: str) -> int:
 @click.pass_obj
 def plugins(call: Invocation, kind: str | None) -> int:
     """List the installed plug-ins, and the packages they came with."""
-    found = [_described(one) for one in (*find_plugins(), *find_ignored_entries())]
+    found = [_plugin_row(one) for one in (*find_plugins(), *find_ignored_entries())]
     show([row for row in found if kind in (None, row["kind"])], as_json=call.json)
     return 0
 
 
-def _described(one: Plugin) -> dict[str, str]:
+def _plugin_row(one: Plugin) -> dict[str, str]:
     facts = {"kind": str(one.kind), "name": one.name, "package": one.package, "version": one.version}
     return {**facts, "object": one.entry.value, "problem": one.why_ignored or ""}

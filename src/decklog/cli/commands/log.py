@@ -78,14 +78,14 @@ def _check_schema(call: Invocation, place: LogLocation) -> int:
 REBUILD = "The journal is intact; only tables derived from it are wrong. To rebuild them: decklog rebuild"
 
 
-class NotWhole(Invalid):
+class VerificationFailed(Invalid):
     """Verification found a problem."""
 
     code = "not_whole"
 
 
-def _failure(result: "Verification", hint: str | None = None) -> NotWhole | None:
-    return NotWhole(f"verification failed: {result.first.what}", hint=hint) if result.first else None
+def _verification_error(result: "Verification", hint: str | None = None) -> VerificationFailed | None:
+    return VerificationFailed(f"verification failed: {result.first.what}", hint=hint) if result.first else None
 
 
 @click.command()
@@ -125,7 +125,7 @@ def verify(call: Invocation, stream: str | None, anchor: str | None, since_ancho
     parts = [f"{entries} in {streams} verified{since}", counted(result.records, "record")]
     parts += [counted(result.anchored, "anchor")] if anchor or since_anchor else []
     lines.append(f"{'OK' if result.ok else 'FAILED'}: {', '.join(parts)}")
-    return show(result, as_json=call.json, text="\n".join(lines), warnings=[], problem=_failure(result, hint))
+    return show(result, as_json=call.json, text="\n".join(lines), warnings=[], problem=_verification_error(result, hint))
 
 
 @click.command()
@@ -139,7 +139,7 @@ def rebuild(call: Invocation) -> int:
         log.rebuild(words=True)
         result = log.journal.verify()
     text = "Rebuilt. The log verifies." if result.ok else "Rebuilt, but problems remain. List them: decklog verify"
-    return show(result, as_json=call.json, text=text, warnings=[], problem=_failure(result))
+    return show(result, as_json=call.json, text=text, warnings=[], problem=_verification_error(result))
 
 
 @click.command()

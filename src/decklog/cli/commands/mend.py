@@ -17,21 +17,21 @@ from decklog.fixes.loop import STAGES, FixInput, FixLoop, next_commands
 from decklog.log import Decklog
 
 _CLASSES = ("prompt", "doc", "test", "tool", "policy", "architectural", "state-machine", "out-of-scope")
-_WHOSE = ("task", "own-code", "outside")
+_CAUSES = ("task", "own-code", "outside")
 _SHORTEST_SECONDS = 1.0
-# Refused fixes and waiting ones have different exit codes.
-_REFUSED = ("fix", "gate", "person")
+# Fixes that wait for one of these are refused, which has its own exit code.
+_REFUSED_WAITS = ("fix", "gate", "person")
 
 
-class _Mends(click.Group):
-    """Takes an id where a command could stand."""
+class _MendGroup(click.Group):
+    """A group that accepts an id in place of a command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = next(iter(args), "")
         return super().parse_args(ctx, args if first in {*self.commands, "-h", "--help"} else ["go", *args])
 
 
-@click.group(cls=_Mends, subcommand_metavar="[ID | COMMAND] …")
+@click.group(cls=_MendGroup, subcommand_metavar="[ID | COMMAND] …")
 def mend() -> None:
     """Fix feedback with a test that fails before the fix and passes after it; without an id, list what is open.
 
@@ -59,7 +59,7 @@ def mend() -> None:
 @click.option("--class", "fix_class", type=click.Choice(_CLASSES), help="what kind of fix it needs")
 @click.option("--merged", metavar="COMMIT", help="the commit that the fix was merged as, where that can't be found")
 @click.option("--run", "run_id", metavar="RUN", help="a run that failed")
-@click.option("--whose", type=click.Choice(_WHOSE), help="whose fault that run is, where you know")
+@click.option("--whose", type=click.Choice(_CAUSES), help="whose fault that run is, where you know")
 @click.pass_obj
 def go(
     call: Invocation, /, name: str | None, everything: bool, watch: bool, every: float, run_id: str | None, **given: Any
@@ -73,12 +73,12 @@ def go(
     with call.open(writing=bool(chosen)) as log:
         if not chosen:
             return _show_open_fixes(call, log)
-        mending = _mending(call, log)
+        loop = _open_loop(call, log)
         if run_id is not None:
-            return _failed_run(call, mending, run_id, given["whose"])
+            return _failed_run(call, loop, run_id, given["whose"])
         if name is not None:
-            return _mend_one(call, mending, name, given)
-        return _mend_all(call, mending, every if watch else None)
+            return _mend_one(call, loop, name, given)
+        return _mend_all(call, loop, every if watch else None)
 
 
 @mend.command("drop")
@@ -89,45 +89,45 @@ def go(
 def drop(call: Invocation, name: str, reason: str, by: str | None) -> int:
     """Drop a fix in any state; its feedback gets the reason."""
     with call.open() as log:
-        mending = _mending(call, log)
-        return _show_fix(call, log, mending.drop(mending.find_or_begin(name).id, reason, by=by or getpass.getuser()))
+        loop = _open_loop(call, log)
+        return _show_fix(call, log, loop.drop(loop.find_or_begin(name).id, reason, by=by or getpass.getuser()))
 
 
-def _mending(call: Invocation, log: Decklog) -> FixLoop:
-    return FixLoop(log=log, cwd=Path.cwd(), state=Path(state_home()), say=_aside if not call.json else _silent)
+def _open_loop(call: Invocation, log: Decklog) -> FixLoop:
+    return FixLoop(log=log, cwd=Path.cwd(), state=Path(state_home()), say=_print_remark if not call.json else _print_nothing)
 
 
-def _aside(text: str) -> None:
+def _print_remark(text: str) -> None:
     click.echo(text, err=True)
 
 
-def _silent(_: str) -> None:
+def _print_nothing(_: str) -> None:
     """Print nothing: stdout is data."""
 
 
-def _mend_one(call: Invocation, mending: FixLoop, name: str, given: dict[str, Any]) -> int:
+def _mend_one(call: Invocation, loop: FixLoop, name: str, given: dict[str, Any]) -> int:
     fix_class = FixClass(given["fix_class"]) if given["fix_class"] else None
-    said = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
-    return _show_fix(call, mending.log, mending.advance(mending.find_or_begin(name).id, said))
+    fix_input = FixInput(fix_class=fix_class, branch=given["branch"], merged=given["merged"], by=getpass.getuser())
+    return _show_fix(call, loop.log, loop.advance(loop.find_or_begin(name).id, fix_input))
 
 
-def _mend_all(call: Invocation, mending: FixLoop, every: float | None) -> int:
-    """Continue all fixes that need no person; with `every`, repeatedly."""
+def _mend_all(call: Invocation, loop: FixLoop, every: float | None) -> int:
+    """Continue all fixes that don't need a person; with `every`, repeat after so many seconds."""
     while True:
-        for found in list(mending.find_ready()):
+        for found in list(loop.find_ready()):
             try:
-                ended = mending.advance(found.id)
+                ended = loop.advance(found.id)
             except Busy:
-                continue  # another process is at it
+                continue  # another process works on it
             if ended.moves != found.moves:
-                _show_fix(call, mending.log, ended)
+                _show_fix(call, loop.log, ended)
         if every is None:
-            return 7 if any(True for _ in mending.find_ready()) else 0
+            return 7 if any(True for _ in loop.find_ready()) else 0
         time.sleep(max(every, _SHORTEST_SECONDS))
 
 
-def _failed_run(call: Invocation, mending: FixLoop, run_id: str, whose: str | None) -> int:
-    found = take_up(mending, run_id, whose)
+def _failed_run(call: Invocation, loop: FixLoop, run_id: str, whose: str | None) -> int:
+    found = take_up(loop, run_id, whose)
     is_unknown = found.whose == UNKNOWN
     known = "cause unknown" if is_unknown else f"{found.whose}, {found.confidence} of 100 sure"
     show(found, as_json=call.json, text=f"run {run_id}: {known}: {found.evidence}\n{found.next}")
@@ -140,7 +140,7 @@ def _show_open_fixes(call: Invocation, log: Decklog) -> int:
     begun = {one.feedback_id for one in found}
     pending = [one for one in log.feedback.find(state="pending", limit=200) if one.id not in begun]
     data = [*(_as_dict(log, one) for one in found), *({"feedback_id": one.id, "state": "pending"} for one in pending)]
-    texts = [_described(log, one) for one in found]
+    texts = [_describe_fix(log, one) for one in found]
     texts += [f"{one.id} is pending: {' '.join(one.body.split())[:80]}\n    decklog mend {one.id}" for one in pending]
     return show(data, as_json=call.json, text="\n".join(texts) or 'Nothing to fix. To report a problem: decklog feedback "…"')
 
@@ -150,7 +150,7 @@ def _as_dict(log: Decklog, mend: Mend) -> dict[str, Any]:
     return {**mend.as_dict(), "proven": STAGES[mend.state].proven, "ways_out": ways}
 
 
-def _described(log: Decklog, mend: Mend) -> str:
+def _describe_fix(log: Decklog, mend: Mend) -> str:
     asked = find_override_question(log, mend)
     reason = f": {mend.reason}" if mend.reason else ""
     waits = f", waits for {'an answer' if asked else mend.waits_for}" if mend.waits_for else ""
@@ -159,10 +159,10 @@ def _described(log: Decklog, mend: Mend) -> str:
 
 
 def _show_fix(call: Invocation, log: Decklog, mend: Mend) -> int:
-    show(_as_dict(log, mend), as_json=call.json, text=_described(log, mend))
+    show(_as_dict(log, mend), as_json=call.json, text=_describe_fix(log, mend))
     if mend.state.is_end or mend.waits_for is None:
         return 0
-    return 6 if mend.waits_for.value in _REFUSED and find_override_question(log, mend) is None else 7
+    return 6 if mend.waits_for.value in _REFUSED_WAITS and find_override_question(log, mend) is None else 7
 
 
 _SEVERITIES = ("low", "med", "high", "critical")

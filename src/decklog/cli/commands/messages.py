@@ -91,7 +91,7 @@ def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str
     return {"week": found.title, "path": path, "bytes": size}
 
 
-# Between two rounds passes at least the first, and at most the second, in seconds.
+# The shortest and the longest pause between two rounds, in seconds.
 _SHORTEST, _LONGEST = 1.0, 15.0
 
 
@@ -140,10 +140,10 @@ def test(call: Invocation, rule_id: str | None) -> int:
             raise NotFound("there are no notification rules", hint="Add one: decklog notices add-rule needs_attention desktop")
         notices = [Round(log).test(one) for one in ([rule_id] if rule_id else rules)]
     data = notices if rule_id is None else notices[0]
-    show(data, as_json=call.json, text="\n".join(_sent(rules[notice.rule_id], notice) for notice in notices))
+    show(data, as_json=call.json, text="\n".join(_describe_notice(rules[notice.rule_id], notice) for notice in notices))
     return 0 if all(notice.state.value == "sent" for notice in notices) else 1
 
 
-def _sent(rule: "NotifyRule", notice: "Notice") -> str:
+def _describe_notice(rule: "NotifyRule", notice: "Notice") -> str:
     by = " ".join([rule.channel.value, *rule.target])
     return f"{notice.state}: {rule.event}, by {by}{f': {notice.error}' if notice.error else ''}"

@@ -10,7 +10,7 @@ from decklog.agents.origins.exporting import ExportSummary, NoteExport, export_n
 from decklog.agents.origins.importing import import_entire, import_notes, import_traces
 from decklog.agents.origins.statistics import attribute_merged
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.commands.origins import opened
+from decklog.cli.commands.origins import open_log_and_repository
 from decklog.cli.groups import SuggestingGroup, for_the_owner
 from decklog.cli.show import show
 from decklog.core.display import counted
@@ -48,7 +48,7 @@ def export(
     """
     if form == "agent-trace" and (prompts or force or stash):
         raise WrongUsage("--stash, --prompts and --force are for Git AI notes, not for records of Agent Trace")
-    with opened(call) as (log, repo):
+    with open_log_and_repository(call) as (log, repo):
         if form == "agent-trace":
             return _export_traces(call, repo, log, revisions, None if dry_run else out, is_shown=not dry_run)
         found = export_notes(repo, log, None if stash else revisions, prompts=prompts, force=force, dry_run=dry_run)
@@ -105,7 +105,7 @@ def import_notes_command(call: Invocation, file: str | None, form: str, dry_run:
 
 
 def _import(call: Invocation, form: str, file: str | None, dry_run: bool) -> dict[str, Any]:
-    with opened(call, writing=True, create=not dry_run) as (log, repo):
+    with open_log_and_repository(call, writing=True, create=not dry_run) as (log, repo):
         if form == "entire":
             return vars(import_entire(repo, log, call.spool(), dry_run=dry_run))
         if file is None:
@@ -133,12 +133,12 @@ def setup(call: Invocation, remote: str, apply: bool) -> int:
             repo.call("config", "--add", name, _REFSPEC)
     commands = [f"git push {remote} refs/notes/ai", f"git config --add {name} {_REFSPEC}"]
     is_set = is_set or apply
-    lines = [*_published(found), f"Publish: {commands[0]}"]
+    lines = [*_published_lines(found), f"Publish: {commands[0]}"]
     lines.append("Fetch notes with every git fetch: " + ("is set" if is_set else f"{commands[1]}  (or --apply)"))
     return _show(call, {**vars(found), "is_set": is_set, "commands": commands}, "\n".join(lines))
 
 
-def _published(found: "ExportSummary") -> list[str]:
+def _published_lines(found: "ExportSummary") -> list[str]:
     """Return what a push would publish, in lines."""
     lines = [f"A push publishes notes on {counted(found.commits, 'commit')}: line ranges, and"]
     for title, values in (("sessions", found.sessions), ("models", found.models), ("people", found.people)):

@@ -32,8 +32,10 @@ from decklog.provenance.settings import git_failures, repository_at
 
 
 @contextmanager
-def opened(call: Invocation, *, writing: bool = False, create: bool = False) -> Iterator[tuple[Decklog, GitRepository]]:
-    """Open the log with everything that hooks have reported, and find the repository of this folder."""
+def open_log_and_repository(
+    call: Invocation, *, writing: bool = False, create: bool = False
+) -> Iterator[tuple[Decklog, GitRepository]]:
+    """Open the log, import the waiting events of hooks, and find the repository of this folder."""
     with call.open(writing=writing, create=create) as log, git_failures():
         repo = repository_at()
         catch_up(log, call.spool())
@@ -41,7 +43,7 @@ def opened(call: Invocation, *, writing: bool = False, create: bool = False) -> 
 
 
 def path_in(repo: GitRepository, name: str) -> str:
-    """Return a path as git names it; raise NotFound for one outside of the repository."""
+    """Return a path relative to the repository; raise NotFound for one outside of it."""
     found = repo.relative(os.path.abspath(name))
     if found is None:
         raise NotFound(f"{name} is not in the repository {repo.top}", path=name)
@@ -60,7 +62,7 @@ def why(call: Invocation, place: str, rev: str | None) -> int:
     name, _, number = place.rpartition(":")
     if not name or not (number.isascii() and number.isdecimal()):
         raise WrongUsage(f"{place!r} is not FILE:LINE", hint="Such as: decklog why src/app.py:12")
-    with opened(call) as (log, repo):
+    with open_log_and_repository(call) as (log, repo):
         found = explain_line(repo, log, path_in(repo, name), int(number), rev)
         return show(found, as_json=call.json, text=line_screen(found, terminal.width()))
 
@@ -75,7 +77,7 @@ def commit() -> None:
 @click.pass_obj
 def show_commit(call: Invocation, rev: str) -> int:
     """Show the files of a commit, who wrote its lines, and the sessions behind them; HEAD unless named."""
-    with opened(call) as (log, repo):
+    with open_log_and_repository(call) as (log, repo):
         found = explain_commit(repo, log, rev)
         return show(found, as_json=call.json, text=commit_screen(found, terminal.width()))
 
@@ -95,7 +97,7 @@ def stats(call: Invocation, revisions: str, by: str, markdown: bool) -> int:
     The cost of a session is shared among rows by its lines. Lifetime is the median time from the commit that wrote a line
     to the one that removed it.
     """
-    with opened(call) as (log, repo):
+    with open_log_and_repository(call) as (log, repo):
         found = collect_statistics(repo, log, revisions, StatisticsKey(by))
     text = found.as_markdown().rstrip("\n") if markdown else statistics_screen(found, terminal.width())
     return show(found, as_json=call.json, text=text)
@@ -139,9 +141,9 @@ def blame(
             found = blame_file(repo, log, path, rev, _line_range(lines), options)
         except GitFailed as problem:
             raise Invalid(str(problem).removeprefix("git blame: fatal: ")) from None
-        tasks = _tasks(log, found)
+        tasks = _tasks_of_edits(log, found)
     if call.json:
-        print_json({"ok": True, "data": [_as_data(line, tasks) for line in found], "next": None, "warnings": []})
+        print_json({"ok": True, "data": [_line_data(line, tasks) for line in found], "next": None, "warnings": []})
     elif porcelain:
         sys.stdout.write("".join(_porcelain(line, tasks) for line in found))
     else:
@@ -169,18 +171,18 @@ def _line_range(lines: str | None) -> tuple[int, int] | None:
     return int(found[1]), int(found[2] or found[1])
 
 
-def _tasks(log: Decklog, found: list[BlamedLine]) -> dict[str, str]:
+def _tasks_of_edits(log: Decklog, found: list[BlamedLine]) -> dict[str, str]:
     """Return the tasks of the edits that wrote lines, by the edits' ids."""
     edits = dict.fromkeys(edit for line in found for edit in line.origin.edits)
     tasks = ((edit, log.edits.get(edit).task_id) for edit in edits)
     return {edit: task for edit, task in tasks if task is not None}
 
 
-def _task(line: BlamedLine, tasks: dict[str, str]) -> str | None:
+def _task_of_line(line: BlamedLine, tasks: dict[str, str]) -> str | None:
     return next((tasks[edit] for edit in line.origin.edits if edit in tasks), None)
 
 
-def _as_data(line: BlamedLine, tasks: dict[str, str]) -> dict[str, Any]:
+def _line_data(line: BlamedLine, tasks: dict[str, str]) -> dict[str, Any]:
     return {
         "commit": line.commit,
         "path": line.path,
@@ -188,7 +190,7 @@ def _as_data(line: BlamedLine, tasks: dict[str, str]) -> dict[str, Any]:
         "final_line": line.final_line,
         "text": line.text,
         "origin": line.origin.as_dict(),
-        "task": _task(line, tasks),
+        "task": _task_of_line(line, tasks),
         "author": line.facts.get("author"),
         "author_time": int(line.facts.get("author-time", 0)),
         "summary": line.facts.get("summary"),
@@ -203,24 +205,24 @@ def _porcelain(line: BlamedLine, tasks: dict[str, str]) -> str:
     rows += [f"decklog-edit {edit}" for edit in line.origin.edits]
     if line.origin.person is not None:
         rows.append(f"decklog-person {line.origin.person}")
-    if (task := _task(line, tasks)) is not None:
+    if (task := _task_of_line(line, tasks)) is not None:
         rows.append(f"decklog-task {task}")
     return "\n".join([*rows, f"\t{line.text}\n"])
 
 
-def _name(line: BlamedLine, tasks: dict[str, str]) -> str:
-    """Return who wrote a line, in a few words."""
+def _origin_name(line: BlamedLine, tasks: dict[str, str]) -> str:
+    """Return a short name of a line's origin."""
     origin = line.origin
     if origin.kind in ("agent", "mixed"):
         sessions = (session.partition(":") for session in origin.sessions)
         shown = " + ".join(f"{program} {session[:_SHOWN_OF_SESSION]}" for program, _, session in sessions)
-        task = _task(line, tasks)
+        task = _task_of_line(line, tasks)
         return (f"{shown} {task}" if task else shown)[:_WIDEST_NAME]
     return (origin.person or line.facts.get("author") or "?")[:_WIDEST_NAME]
 
 
 def _blame_table(found: list[BlamedLine], tasks: dict[str, str]) -> str:
-    names = [_name(line, tasks) for line in found]
+    names = [_origin_name(line, tasks) for line in found]
     width = max(map(len, names), default=0)
     digits = len(str(found[-1].final_line)) if found else 1
     rows = []
@@ -249,7 +251,7 @@ def rewind(call: Invocation, target: str | None, files: tuple[str, ...], dry_run
     """
     if is_listed and (target or files or dry_run):
         raise WrongUsage("--list takes no other option")
-    with opened(call, writing=True) as (log, repo):
+    with open_log_and_repository(call, writing=True) as (log, repo):
         if is_listed:
             return _list_snapshots(call, log, repo)
         plan = rewind_worktree(repo, log, target, files=[path_in(repo, name) for name in files], dry_run=dry_run)
@@ -267,7 +269,7 @@ def _list_snapshots(call: Invocation, log: "Decklog", repo: "GitRepository") -> 
 
 
 def _rewind_lines(plan: "RewindPlan", *, dry_run: bool) -> list[str]:
-    """Return what a rewind did, or would do, in lines."""
+    """Describe the result, or the preview, of a rewind."""
     target = plan.target
     when = f"{target.moment.value} of a turn of {target.session}, {target.taken_at:%Y-%m-%d %H:%M:%S} UTC"
     if not plan.files:

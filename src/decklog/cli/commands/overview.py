@@ -1,4 +1,4 @@
-"""What goes on and what it costs: once, live on the whole terminal, or in a browser."""
+"""Show current work and costs, once or live on the terminal."""
 
 import sys
 from datetime import timedelta
@@ -10,7 +10,7 @@ from decklog.cli import terminal
 from decklog.cli.call import Invocation, WrongUsage
 from decklog.cli.groups import for_the_owner
 from decklog.cli.lines import Line, StyledText
-from decklog.cli.screens.cost import BY, gather, screen
+from decklog.cli.screens.cost import GROUPINGS, cost_screen, gather_costs
 from decklog.cli.screens.now import LISTED, show_now
 from decklog.cli.show import show
 from decklog.cli.store_verbs import attribute_writes
@@ -71,22 +71,22 @@ def burn(call: Invocation) -> int:
     with call.open(writing=False) as log:
         budgets = log.budgets.burn()
     none = "No budget is set. To set one: decklog budgets set all --period day --limit 25.00"
-    size = max((len(_scope_of(budget)) for budget in budgets), default=0)
+    size = max((len(_scope_name(budget)) for budget in budgets), default=0)
     lines = [line for budget in budgets for line in _budget_lines(budget, size)]
     return show(budgets, as_json=call.json, text=lines or none)
 
 
-def _scope_of(budget: "BudgetUsage") -> str:
+def _scope_name(budget: "BudgetUsage") -> str:
     return escape_for_terminal("everything" if budget["scope"] == "all" else f"{budget['scope']} {budget['scope_id']}")
 
 
 def _budget_lines(budget: "BudgetUsage", size: int) -> list[Line]:
-    """Write a budget in a line; on a terminal that is too narrow for it, in two."""
+    """Return a budget as one line, or as two on a narrow terminal."""
     state = str(budget["state"])
     days = sparkline([int(day["spent"]) for day in budget["days"]])
     style = PLAIN if state == "ok" else status_style(state)
     head = [
-        StyledText(f"{_scope_of(budget):<{size}}  "),
+        StyledText(f"{_scope_name(budget):<{size}}  "),
         StyledText(f"{bar(float(budget['percent']))} {budget['percent']:>4} %", style),
         StyledText(f"  {days}", DIM),
     ]
@@ -115,7 +115,7 @@ def _amount(value: int, unit: str) -> str:
 
 
 @click.command()
-@click.option("--by", type=click.Choice([*BY]), default="model", show_default=True, help="one line for each of these")
+@click.option("--by", type=click.Choice([*GROUPINGS]), default="model", show_default=True, help="one line for each of these")
 @click.option("--days", type=click.IntRange(1, 36500), metavar="N", help="only the last N days")
 @click.option("--agent", metavar="NAME", help="only calls of this agent, such as claude or codex")
 @click.pass_obj
@@ -126,5 +126,5 @@ def cost(call: Invocation, by: str, days: int | None, agent: str | None) -> int:
     """
     with call.open(writing=False) as log:
         since = None if days is None else log.clock.now() - timedelta(days=days)
-        spent = gather(log, by, since=since, agent=agent)
-    return show(spent, as_json=call.json, text=screen(spent, width(_UNLESS_TERMINAL)))
+        spent = gather_costs(log, by, since=since, agent=agent)
+    return show(spent, as_json=call.json, text=cost_screen(spent, width(_UNLESS_TERMINAL)))

@@ -1,4 +1,4 @@
-"""Records on a screen: runs, approvals and the board of tasks."""
+"""Show records: runs, approvals and the board of tasks."""
 
 import os
 from contextlib import AbstractContextManager, ExitStack
@@ -9,9 +9,9 @@ import click
 from decklog.agents.closing import close_killed_sessions
 from decklog.cli import terminal
 from decklog.cli.call import Invocation
-from decklog.cli.screens.approval import lines
+from decklog.cli.screens.approval import approval_lines
 from decklog.cli.screens.timeline import board_lines
-from decklog.cli.screens.timeline import timeline as draw_timeline
+from decklog.cli.screens.timeline import timeline_lines as draw_timeline
 from decklog.cli.show import format_table, format_value, show, style_entry
 from decklog.cli.store_verbs import add_status_to_rows
 from decklog.cli.terminal import STRONG, print_escaped, print_text, style_text, width
@@ -21,8 +21,8 @@ from decklog.log import Decklog
 
 _RECENT = 10
 _MOST = 50
-# These have a place of their own, or are shown by a command of their own.
-_ELSEWHERE = ("recent_entries", "attempts", "dependencies")
+# Parts of a snapshot that are shown separately or by another command.
+_SKIPPED_PARTS = ("recent_entries", "attempts", "dependencies")
 
 
 @click.command("show")
@@ -41,7 +41,7 @@ def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> in
         log = opened.enter_context(call.open(writing=False))
         close_killed_sessions(log, call.spool())
         if (archive := log.db.read(log.db.archived).get(run_id)) is not None:
-            log = opened.enter_context(_archived(log, run_id, archive, archives))
+            log = opened.enter_context(_open_archived_run(log, run_id, archive, archives))
         snapshot = log.runs.snapshot(run_id, at=at)
         data = snapshot.as_dict()
         if at is None:
@@ -53,18 +53,20 @@ def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> in
     spent = data["spent"]
     if spent["calls"]:
         calls, tokens = counted(spent["calls"], "call"), counted(spent["tokens"], "token")
-        print_text(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced(spent)}")
+        print_text(f"\nspent  {dollars(spent['microdollars'])} in {calls}, {tokens}{_unpriced_note(spent)}")
     for name, rows in data.items():
-        if isinstance(rows, list) and rows and name not in _ELSEWHERE:
-            print_escaped(f"\n{style_text(name, STRONG)}{_cut(rows)}\n{format_table(_brief(rows[:_MOST]))[0].rstrip()}")
+        if isinstance(rows, list) and rows and name not in _SKIPPED_PARTS:
+            print_escaped(
+                f"\n{style_text(name, STRONG)}{_cut_note(rows)}\n{format_table(_select_columns(rows[:_MOST]))[0].rstrip()}"
+            )
     print_escaped(f"\n{style_text('latest entries', STRONG)}")
     for entry in snapshot.recent[-_RECENT:]:
         print_escaped(style_entry(entry, of_one_stream=True))
     return 0
 
 
-def _archived(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractContextManager[Decklog]:
-    """Open the file that has the entries of an archived run."""
+def _open_archived_run(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractContextManager[Decklog]:
+    """Open the archive file of an archived run."""
     from decklog.transfer.archive import archived_run
 
     file = os.path.join(folder, archive)
@@ -77,16 +79,16 @@ def _archived(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractC
     return archived_run(log, file, run_id)
 
 
-def _unpriced(spent: dict[str, int]) -> str:
+def _unpriced_note(spent: dict[str, int]) -> str:
     return f"; the price of {spent['unpriced_calls']} is unknown" if spent["unpriced_calls"] else ""
 
 
-def _cut(rows: list[Any]) -> str:
+def _cut_note(rows: list[Any]) -> str:
     return f" (the first {_MOST} of {len(rows):,}; --json has all)" if len(rows) > _MOST else ""
 
 
-def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Keep the most useful columns."""
+def _select_columns(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Select the most useful columns."""
     kept = (
         "id",
         "group_id",
@@ -103,7 +105,7 @@ def _brief(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         "attempts",
         "turns",
     )
-    # Evidence that has gone stale proves nothing any more: that is what a person must see.
+    # Show stale evidence as such: it no longer proves anything.
     rows = [{**row, "status": "stale"} if row.get("is_stale") else row for row in rows]
     return [{name: row[name] for name in kept if name in row} or row for row in rows]
 
@@ -123,11 +125,11 @@ def diff(call: Invocation, before: str, after: str) -> int:
     for change in changes:
         lines.append(f"{change['table']} {change['record_id']} {change['change']}")
         fields = ((name, values) for name, values in change["fields"].items() if name != "updated_at")
-        lines += [f"  {name}: {_value(old)} -> {_value(new)}" for name, (old, new) in fields]
+        lines += [f"  {name}: {_format_field_value(old)} -> {_format_field_value(new)}" for name, (old, new) in fields]
     return show(changes, as_json=call.json, text="\n".join(lines) or "No differences.")
 
 
-def _value(value: Any) -> str:
+def _format_field_value(value: Any) -> str:
     return "(nothing)" if value in (None, "", [], {}) else format_value(value)
 
 
@@ -141,7 +143,7 @@ def show_approval(call: Invocation, approval_id: str) -> int:
     """
     with call.open(writing=False) as log:
         approval, now = log.approvals.show(approval_id), log.clock.now()
-    return show(approval, as_json=call.json, text=lines(approval, now, width(100)))
+    return show(approval, as_json=call.json, text=approval_lines(approval, now, width(100)))
 
 
 _COLUMNS = 4

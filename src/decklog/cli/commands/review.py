@@ -1,4 +1,4 @@
-"""`decklog review`: the whole gate, or one of its seven stages; and the prompts that models get."""
+"""`decklog review` runs the review gate or one of its stages; `decklog prompt` shows prompts of models."""
 
 import json
 import sys
@@ -42,15 +42,15 @@ _STAGES = {
 _FORMS = ("text", "markdown", "sarif")
 
 
-class _Changes(click.Group):
-    """Accepts a change in place of a command; without either it runs the whole gate."""
+class _ReviewGroup(click.Group):
+    """A group that accepts a change in place of a command, and reviews it with the whole gate."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         first = next(iter(args), "")
         return super().parse_args(ctx, args if first in {*self.commands, "-h", "--help"} else ["change", *args])
 
 
-@click.group(cls=_Changes, subcommand_metavar="[BASE..HEAD | COMMAND] …")
+@click.group(cls=_ReviewGroup, subcommand_metavar="[BASE..HEAD | COMMAND] …")
 def review() -> None:
     """Review a change in seven stages: pass, request-changes, block or unproven (exit 0, 1, 6, 7).
 
@@ -65,7 +65,7 @@ def review() -> None:
     """
 
 
-def _which(command: Callable[..., Any]) -> Callable[..., Any]:
+def _change_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Add the options that name a change."""
     options = (
         click.argument("words", metavar="[BASE..HEAD]", required=False),
@@ -82,7 +82,7 @@ def _which(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @review.command("change")
-@_which
+@_change_options
 @click.option("--again", is_flag=True, help="review it again, even if there is a verdict")
 @click.option("--format", "form", type=click.Choice(_FORMS), default="text", help="default text")
 @click.option("--out", metavar="FILE", help="write it to a file")
@@ -103,7 +103,7 @@ def change_(call: Invocation, /, words: str | None, worktree: bool, base: str, f
 def _stage_command(name: str, number: int) -> click.Command:
     """Build the command of one stage."""
 
-    @_which
+    @_change_options
     @click.pass_obj
     def run(call: Invocation, words: str | None, worktree: bool, base: str, feedback_id: str | None, mending: bool) -> int:
         change = _find_change(words, worktree, base)
@@ -132,14 +132,14 @@ def ask(call: Invocation, name: str | None, by: str) -> int:
     decklog approvals decide ID granted --by NAME --rationale WHY
     """
     with call.open() as log:
-        asked = request_override(log, _reviewed(log, name), by=by)
+        asked = request_override(log, _find_review(log, name), by=by)
     if not call.json:
         click.echo(f"A person answers: decklog approvals decide {asked} granted --by NAME --rationale WHY", err=True)
     return show({"approval_id": asked}, as_json=call.json, text=asked)
 
 
-def _reviewed(log: Decklog, name: str | None) -> "Review":
-    """Return the review of an id, of feedback, or of HEAD."""
+def _find_review(log: Decklog, name: str | None) -> "Review":
+    """Return a review by its id or its feedback, or the latest review of HEAD."""
     if name is None:
         change = _find_change(None, worktree=False, base="")
         found = log.reviews.latest(change.tree, change.patch)
@@ -164,7 +164,7 @@ def _find_change(words: str | None, worktree: bool, base: str) -> Change:
 
 
 def _stage_text(result: StageResult) -> str:
-    """Describe how a stage ended, and what it found."""
+    """Describe the result of a stage and its findings."""
     lines = [f"{result.number} {result.name:16} {result.status}{f': {result.why}' if result.why else ''}"]
     for one in result.findings:
         if one.severity.value != "info":
@@ -243,13 +243,15 @@ def _show_prompt(call: Invocation, composed: ComposedPrompt) -> int:
         return show({**whole, "parts": parts, "text": prompt.text}, as_json=True)
     sys.stdout.write(escape_for_terminal(prompt.text))
     for part in parts:
-        _tell(f"{part['name']}: about {part['tokens']} tokens{', stable' if part['stable'] else ''}, {part['digest'][:12]}")
-    _tell(f"about {prompt.tokens} of {composed.most_tokens} tokens, {prompt.digest[:12]}")
+        _print_remark(
+            f"{part['name']}: about {part['tokens']} tokens{', stable' if part['stable'] else ''}, {part['digest'][:12]}"
+        )
+    _print_remark(f"about {prompt.tokens} of {composed.most_tokens} tokens, {prompt.digest[:12]}")
     for name in composed.left_out:
-        _tell(f"left out: {name}")
+        _print_remark(f"left out: {name}")
     return 0 if composed.fits else 1
 
 
-def _tell(text: str) -> None:
+def _print_remark(text: str) -> None:
     """Print a remark to stderr."""
     sys.stderr.write(escape_for_terminal(text, sys.stderr) + "\n")

@@ -32,22 +32,22 @@ def serve_dashboard(
     metrics_token: str | None = None,
     **elsewhere: str | None,
 ) -> None:
-    """Serve the selected log until a signal ends it. `elsewhere` has the options for access from other machines."""
-    server = _server()
-    far = _far(elsewhere)
+    """Serve the selected log until a signal ends the server. `elsewhere` has the options for remote access."""
+    server = _import_server()
+    far = _remote_access(elsewhere)
     place = call.place()
     place.must_exist()
     with place.open(read_only=read_only or place.is_read_only) as log:
-        site = replace(_site(log, place, port, key, far), metrics_token=_metrics_token(metrics_token))
+        site = replace(_build_site(log, place, port, key, far), metrics_token=_metrics_token(metrics_token))
         sockets = server.listening(site.names.port, None if far is None or far.is_near else far.host)
         with server.ready(site, far) as answer:
-            _tell(site, as_json=call.json)
+            _print_link(site, as_json=call.json)
             if sys.stdin.isatty():
-                Thread(target=_more_links, args=(site,), name="decklog links", daemon=True).start()
+                Thread(target=_print_links, args=(site,), name="decklog links", daemon=True).start()
             answer(sockets)
 
 
-def _server() -> ModuleType:
+def _import_server() -> ModuleType:
     try:
         from decklog.web import server
     except ImportError as problem:
@@ -63,13 +63,15 @@ def _metrics_token(path: str | None) -> "Token | None":
     return None if path is None else find_token(path, {})
 
 
-def _far(given: dict[str, str | None]) -> "Elsewhere | None":
+def _remote_access(given: dict[str, str | None]) -> "Elsewhere | None":
     from decklog.web.hosts import Elsewhere
 
     return Elsewhere(**given) if any(given.values()) else None
 
 
-def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None, far: "Elsewhere | None") -> "DashboardSite":
+def _build_site(
+    log: "Decklog", place: LogLocation, port: int | None, key: str | None, far: "Elsewhere | None"
+) -> "DashboardSite":
     from decklog.web.hosts import FIRST_PORT, load_server_names
     from decklog.web.live import ChangeFeed
     from decklog.web.sessions import BrowserSessions
@@ -78,19 +80,19 @@ def _site(log: "Decklog", place: LogLocation, port: int | None, key: str | None,
     sessions = BrowserSessions(now=log.clock.now)
     if far is not None:
         names, password = far.names(port or FIRST_PORT), far.password()
-        return DashboardSite(log, _name(place), names, sessions, ChangeFeed(log), key, password)
-    return DashboardSite(log, _name(place), load_server_names(place.target, port), sessions, ChangeFeed(log), key)
+        return DashboardSite(log, _log_name(place), names, sessions, ChangeFeed(log), key, password)
+    return DashboardSite(log, _log_name(place), load_server_names(place.target, port), sessions, ChangeFeed(log), key)
 
 
-def _name(place: LogLocation) -> str:
-    """Name the log as its people do: by the folder that it is kept for, or by its database."""
+def _log_name(place: LogLocation) -> str:
+    """Return a short name for the log: its folder or its database."""
     if place.is_server:
         return place.shown.partition("?")[0].rpartition("/")[2] or "decklog"
     folder = os.path.dirname(os.path.realpath(place.path))
     return os.path.basename(os.path.dirname(folder) if os.path.basename(folder) == ".decklog" else folder) or "decklog"
 
 
-def _tell(site: "DashboardSite", *, as_json: bool = False) -> None:
+def _print_link(site: "DashboardSite", *, as_json: bool = False) -> None:
     link = f"{site.names.origin}/login#{site.sessions.new_link()}"
     if as_json:
         show({"origin": site.names.origin, "login": link}, as_json=True)
@@ -99,23 +101,23 @@ def _tell(site: "DashboardSite", *, as_json: bool = False) -> None:
     sys.stdout.flush()
 
 
-def _more_links(site: "DashboardSite") -> None:
+def _print_links(site: "DashboardSite") -> None:
     for _ in sys.stdin:
-        _tell(site)
+        _print_link(site)
 
 
-def _prepare() -> None:
-    """Make a program that lives on of one that was meant to live for a moment."""
+def _prepare_process() -> None:
+    """Prepare signals and logging for a long-running process."""
     import logging
     import signal
 
     # A thread that waits for input can't be stopped, so end at once.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    # What clients send is no business of a log on standard error, and neither is what they show.
+    # Don't log the requests and tokens of clients to stderr.
     logging.getLogger().addHandler(logging.NullHandler())
 
 
-def _over_http(server: object, port: int, token_file: str | None) -> int:
+def _serve_http(server: object, port: int, token_file: str | None) -> int:
     from decklog.mcp.http import listen, serve
     from decklog.mcp.token import VARIABLE
 
@@ -168,7 +170,7 @@ def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
     """
     if token_file is not None and port is None:
         raise WrongUsage("--token-file needs --http", hint="Add --http PORT, or leave it out.")
-    _prepare()
+    _prepare_process()
     try:
         from decklog.mcp.server import build
         from decklog.mcp.source import LogSource
@@ -177,7 +179,7 @@ def mcp(call: Invocation, port: int | None, token_file: str | None) -> int:
         raise Unavailable(what, hint=install_hint("mcp")) from None
     source = LogSource(call.db)
     if port is not None:
-        return _over_http(build(source), port, token_file)
+        return _serve_http(build(source), port, token_file)
     from decklog.mcp.stdio import serve
 
     if sys.stdin.isatty():

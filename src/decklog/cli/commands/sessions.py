@@ -1,4 +1,4 @@
-"""Recorded sessions of coding agents: list them, search them, read one, and go on with it."""
+"""List, search, show and resume recorded sessions of coding agents."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -63,7 +63,7 @@ def _list(call: Invocation, limit: int, program: str | None, here: bool) -> int:
         found = [priced(log, one) for one in islice(all_sessions(log, program=program, folder=folder), limit)]
         now = log.clock.now()
     none = "No sessions are recorded. To record new ones: decklog setup claude"
-    return show_data(found, as_json=call.json, text=screen.listed(found, now, terminal.width()) or none)
+    return show_data(found, as_json=call.json, text=screen.session_lines(found, now, terminal.width()) or none)
 
 
 @sessions.command()
@@ -75,13 +75,13 @@ def show(call: Invocation, session: str | None, full: bool, failed: bool) -> int
     """Show a session step by step; without an id, the newest one."""
     with call.open(writing=False) as log:
         close_killed_sessions(log, call.spool())
-        found = priced(log, _named(log, session))
+        found = priced(log, _find_session(log, session))
         steps, now = steps_of(log, found), log.clock.now()
     shown = [step for step in steps if step.is_failed] if failed else steps
     places = terminal.width()
-    # Drawing thousands of steps takes a while.
-    drawn = [] if call.json else screen.drawn(shown, places, full=full)
-    lines = [*screen.head(found, steps, now, places), [StyledText("")], *drawn]
+    # JSON output needs no drawing, which is slow for thousands of steps.
+    drawn = [] if call.json else screen.step_lines(shown, places, full=full)
+    lines = [*screen.session_head(found, steps, now, places), [StyledText("")], *drawn]
     return show_data({**found.as_dict(), "steps": shown}, as_json=call.json, text=lines)
 
 
@@ -93,10 +93,10 @@ def search(call: Invocation, words: tuple[str, ...], limit: int) -> int:
     """Find sessions in which all the words were said, run or printed, the newest first; `word*` matches a beginning."""
     with call.open(writing=False) as log:
         hits = hits_by_session(log, " ".join(words))
-        found = [(priced(log, one), hits[one.session]) for one in islice(_having(log, hits), limit)]
+        found = [(priced(log, one), hits[one.session]) for one in islice(_sessions_with_hits(log, hits), limit)]
         now = log.clock.now()
     data = [{**one.as_dict(), "hits": [entry.body for entry in entries]} for one, entries in found]
-    lines = [line for one, entries in found for line in _found(one, entries, now)]
+    lines = [line for one, entries in found for line in _hit_lines(one, entries, now)]
     return show_data(data, as_json=call.json, text=lines or "Nothing found.")
 
 
@@ -106,7 +106,7 @@ def search(call: Invocation, words: tuple[str, ...], limit: int) -> int:
 def resume(call: Invocation, session: str | None) -> int:
     """Print the command that goes on with a session; without an id, with the newest one."""
     with call.open(writing=False) as log:
-        found = _named(log, session)
+        found = _find_session(log, session)
         tags = [] if found.task_id is None else log.tasks.get(found.task_id).tags
     command = found.resume
     if command is None:
@@ -123,7 +123,7 @@ def resume(call: Invocation, session: str | None) -> int:
     return show_data({"session": found.session, "command": whole}, as_json=call.json, text=whole)
 
 
-def _named(log: Decklog, session: str | None) -> SessionSummary:
+def _find_session(log: Decklog, session: str | None) -> SessionSummary:
     if session is not None:
         return find_session(log, session)
     newest = next(all_sessions(log), None)
@@ -132,12 +132,12 @@ def _named(log: Decklog, session: str | None) -> SessionSummary:
     return newest
 
 
-def _having(log: Decklog, hits: "dict[str, list[Entry]]") -> Iterator[SessionSummary]:
+def _sessions_with_hits(log: Decklog, hits: "dict[str, list[Entry]]") -> Iterator[SessionSummary]:
     return (one for one in all_sessions(log) if one.session in hits)
 
 
-def _found(one: SessionSummary, entries: "list[Entry]", now: datetime) -> Iterator[Line]:
+def _hit_lines(one: SessionSummary, entries: "list[Entry]", now: datetime) -> Iterator[Line]:
     places = terminal.width()
-    yield from screen.listed([one], now, places)
+    yield from screen.session_lines([one], now, places)
     for entry in entries[:_HITS_SHOWN]:
         yield [StyledText(f"          {fit(entry.body or '', max(20, places - 10)).rstrip()}", DIM)]

@@ -52,23 +52,25 @@ def init(call: Invocation, folder: str | None, switch: bool, user: bool, outside
     With --outside the file is in your data folder, and only its address here. An existing log is copied there first.
     """
     if user:
-        return _make(call, user_log())
-    # What calls from there mean when nothing is named.
-    has = find_in_folder(os.path.abspath(folder)) if folder else find_project_log(os.getcwd())
-    home = os.path.abspath(folder or (has and has.folder) or repository(os.getcwd()) or ".")
-    if has is not None:
-        # Making a log is no yes to one that came with the folder.
-        has.check()
-    code = _lay_outside(call, home, has) if outside else _lay_inside(call, home, has, switch=switch)
+        return _create_log(call, user_log())
+    # The log that commands use from there by default.
+    current = find_in_folder(os.path.abspath(folder)) if folder else find_project_log(os.getcwd())
+    home = os.path.abspath(folder or (current and current.folder) or repository(os.getcwd()) or ".")
+    if current is not None:
+        # Creating a log is no consent to one that came with the folder.
+        current.check()
+    code = _init_outside(call, home, current) if outside else _init_inside(call, home, current, switch=switch)
     _offer_notes(call, home, agents_md)
     return code
 
 
-def _lay_inside(call: Invocation, home: str, has: LogLocation | None, *, switch: bool) -> int:
-    meant = _named(call) or has or LogLocation(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
-    if has is not None and call.db and not _same(has, meant) and not switch:
-        raise _has_another(has, meant, home)
-    return _make(call, meant, lambda: _point(meant, has, home, switch=bool(call.db)))
+def _init_inside(call: Invocation, home: str, current: LogLocation | None, *, switch: bool) -> int:
+    location = (
+        _named_location(call) or current or LogLocation(os.path.join(home, FOLDER, FILE), f"made in {os.path.join(home, FOLDER)}")
+    )
+    if current is not None and call.db and not _is_same(current, location) and not switch:
+        raise _other_log_conflict(current, location, home)
+    return _create_log(call, location, lambda: _use_log(location, current, home, switch=bool(call.db)))
 
 
 def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
@@ -81,7 +83,7 @@ def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
     except DecklogError:
         if agents_md:
             raise
-        # Nobody asked for it, and the log itself was made.
+        # The log was created; the optional notes are not worth an error.
         return
     names = ", ".join(step.path for step in steps)
     if steps and (agents_md or click.confirm(f"Write the commands for agents into {names}?", default=False)):
@@ -90,58 +92,62 @@ def _offer_notes(call: Invocation, home: str, agents_md: bool | None) -> None:
             terminal.print_text(f"Written: {names}")
 
 
-def _make(call: Invocation, meant: LogLocation, settle: Callable[[], list[str]] = list) -> int:
-    already = meant.exists and not meant.is_server
-    Decklog.open(meant.target, migrate=True).close()
-    return _made(call, meant, already=already, warnings=settle())
+def _create_log(call: Invocation, location: LogLocation, settle: Callable[[], list[str]] = list) -> int:
+    already = location.exists and not location.is_server
+    Decklog.open(location.target, migrate=True).close()
+    return _show_log(call, location, already=already, warnings=settle())
 
 
-def _named(call: Invocation) -> LogLocation | None:
+def _named_location(call: Invocation) -> LogLocation | None:
     if not (named := call.db or os.environ.get("DECKLOG_DB")):
         return None
     reason = "named with --db" if call.db else "from the environment variable DECKLOG_DB"
     return LogLocation(named if "://" in named else os.path.abspath(os.path.expanduser(named)), reason, is_named=True)
 
 
-def _same(one: LogLocation, other: LogLocation) -> bool:
+def _is_same(one: LogLocation, other: LogLocation) -> bool:
     return one.target == other.target or (
         not one.is_server and not other.is_server and os.path.realpath(one.path) == os.path.realpath(other.path)
     )
 
 
-def _has_another(has: LogLocation, meant: LogLocation, home: str) -> Conflict:
+def _other_log_conflict(current: LogLocation, location: LogLocation, home: str) -> Conflict:
     return Conflict(
-        f"{home} already has a log, {has.shown}; nothing was created",
-        hint=f"To copy its contents, run `decklog move {meant.shown}` first. "
-        f"Then `decklog init --db {meant.shown} --switch` makes the folder use that log.",
-        has=has.shown,
-        named=meant.shown,
+        f"{home} already has a log, {current.shown}; nothing was created",
+        hint=f"To copy its contents, run `decklog move {location.shown}` first. "
+        f"Then `decklog init --db {location.shown} --switch` makes the folder use that log.",
+        has=current.shown,
+        named=location.shown,
     )
 
 
-def _point(meant: LogLocation, has: LogLocation | None, home: str, *, switch: bool) -> list[str]:
-    """Make the folder find the log; warn if it already has another one."""
+def _use_log(location: LogLocation, current: LogLocation | None, home: str, *, switch: bool) -> list[str]:
+    """Have the folder use the log; return a warning if it has another one."""
     inside = os.path.join(home, FOLDER)
-    if has is not None and not _same(has, meant):
+    if current is not None and not _is_same(current, location):
         if not switch:
-            return [f"{home} also has its own log, {has.shown}, which is used where DECKLOG_DB is not set"]
-        _forget(inside)
+            return [f"{home} also has its own log, {current.shown}, which is used where DECKLOG_DB is not set"]
+        _forget_address(inside)
     found = locate(None, home, environment={})
-    if not _same(found, meant):
-        _remember(inside, meant.target)
-    _settle(home)
-    return [f"{has.shown} stays as it is, and is no longer used from here"] if has and not _same(has, meant) else []
+    if not _is_same(found, location):
+        _save_address(inside, location.target)
+    _ignore_and_accept(home)
+    return (
+        [f"{current.shown} stays as it is, and is no longer used from here"]
+        if current and not _is_same(current, location)
+        else []
+    )
 
 
-def _made(call: Invocation, meant: LogLocation, *, already: bool, warnings: list[str]) -> int:
-    facts = {"target": meant.shown, "already": already, "because": meant.reason}
-    lines = [f"{'Using the log' if already or meant.is_server else 'Created a log'}: {meant.shown}"]
+def _show_log(call: Invocation, location: LogLocation, *, already: bool, warnings: list[str]) -> int:
+    facts = {"target": location.shown, "already": already, "because": location.reason}
+    lines = [f"{'Using the log' if already or location.is_server else 'Created a log'}: {location.shown}"]
     lines += [*(f"Note: {warning}" for warning in warnings), *_next_steps()]
     return show(facts, as_json=call.json, text="\n".join(lines), warnings=warnings if call.json else [])
 
 
 def _next_steps() -> list[str]:
-    """Suggest what to do with a log: import and record the agents that were used here, or else start a run."""
+    """Suggest the next commands: import and record the agents used here, or start a run."""
     found = present()
     commands = [
         *((f"decklog import {one.program}", f"import your sessions of {one.title}") for one in found),
@@ -154,29 +160,29 @@ def _next_steps() -> list[str]:
     return [f"{head}{command:<{size}}  {what}" for head, (command, what) in zip(heads, commands, strict=True)]
 
 
-def _forget(inside: str) -> None:
+def _forget_address(inside: str) -> None:
     """Remove the remembered address of a folder; its own log stays."""
     with suppress(FileNotFoundError):
         os.unlink(os.path.join(inside, ADDRESS))
 
 
-def _lay_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
-    """Make the log of a folder in the user's data folder, with all that the folder's own log holds, and remember its address."""
+def _init_outside(call: Invocation, home: str, found: LogLocation | None) -> int:
+    """Create the log of a folder in the user's data folder, copy the folder's own log into it, and save its address."""
     if call.db:
         raise WrongUsage("--outside chooses the location itself", hint="Leave out --db, or --outside.")
     if found is not None and found.target != os.path.join(home, FOLDER, FILE):
-        return _made(call, found, already=True, warnings=[])
+        return _show_log(call, found, already=True, warnings=[])
     target = outside_path(home)
     with Decklog.open(target) as log:
         if found is not None:
-            _copy(found, log)
-    _remember(os.path.join(home, FOLDER), target)
-    _settle(home)
+            _copy_log(found, log)
+    _save_address(os.path.join(home, FOLDER), target)
+    _ignore_and_accept(home)
     left = [f"{found.target} stays as it is, and is no longer used from here"] if found is not None else []
-    return _made(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
+    return _show_log(call, LogLocation(target, "kept out of reach of an agent's commands"), already=False, warnings=left)
 
 
-def _copy(found: LogLocation, target: Decklog) -> None:
+def _copy_log(found: LogLocation, target: Decklog) -> None:
     from decklog.transfer.doctor import holders
     from decklog.transfer.move import Move
 
@@ -186,22 +192,22 @@ def _copy(found: LogLocation, target: Decklog) -> None:
         Move(source, target).run()
 
 
-def _settle(home: str) -> None:
-    """Keep what is in the folder out of git, and remember that this user made it there."""
-    _ignore(os.path.join(home, FOLDER))
+def _ignore_and_accept(home: str) -> None:
+    """Have git ignore the log, and record the consent of the user, who created it."""
+    _write_gitignore(os.path.join(home, FOLDER))
     if (made := find_in_folder(home)) is not None:
         made.accept()
 
 
-def _remember(inside: str, address: str) -> None:
+def _save_address(inside: str, address: str) -> None:
     os.makedirs(inside, mode=0o700, exist_ok=True)
     descriptor = os.open(os.path.join(inside, ADDRESS), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(address + "\n")
 
 
-def _ignore(inside: str) -> None:
-    """Keep the log out of git: it holds what the agents did, not what they made."""
+def _write_gitignore(inside: str) -> None:
+    """Have git ignore the log's folder."""
     if os.path.isdir(inside) and not os.path.exists(os.path.join(inside, ".gitignore")):
         with open(os.path.join(inside, ".gitignore"), "w", encoding="utf-8") as file:
             file.write("*\n")
@@ -209,7 +215,7 @@ def _ignore(inside: str) -> None:
 
 @dataclass(frozen=True)
 class _Step:
-    """A question, and the command that a yes runs."""
+    """A question, and the command to run on yes."""
 
     question: str
     words: tuple[str, ...]
@@ -228,7 +234,7 @@ def start(call: Invocation) -> int:
     Each question names the command that a yes runs, so every step can be run alone, or taken back. Nothing is done without a
     yes. Without a terminal it lists the commands instead and changes nothing.
     """
-    steps = _steps(call)
+    steps = _list_steps(call)
     if not (sys.stdin.isatty() and terminal.is_terminal()):
         commands = [step.command for step in steps] + ["decklog cost"]
         raise WrongUsage(
@@ -240,22 +246,22 @@ def start(call: Invocation) -> int:
                 terminal.print_text("Nothing was changed.")
                 return 0
             continue
-        if (code := run(_with_log(call, step))) != 0:
+        if (code := run(_step_words(call, step))) != 0:
             return code
-    return _finish(call)
+    return _show_result(call)
 
 
-def _with_log(call: Invocation, step: _Step) -> list[str]:
+def _step_words(call: Invocation, step: _Step) -> list[str]:
     return [*step.words, *(["--db", call.db] if call.db else [])]
 
 
-def _steps(call: Invocation) -> list[_Step]:
-    """List what is left to do here."""
+def _list_steps(call: Invocation) -> list[_Step]:
+    """List the remaining steps of the setup."""
     place, root = call.place(), find_project() or os.getcwd()
     steps = [] if place.exists else [_Step(f"Create a log for {root}?", ("init", "--no-agents-md"))]
     found = present()
     for history in found:
-        if count := _count(history, root):
+        if count := _count_sessions(history, root):
             steps.append(_Step(f"Import {count} of {history.title}?", ("import", history.program)))
     for history in found or [HISTORIES["claude"]]:
         if not _is_set_up(history, root):
@@ -263,7 +269,7 @@ def _steps(call: Invocation) -> list[_Step]:
     return steps
 
 
-def _count(history: SessionFiles, root: str) -> str | None:
+def _count_sessions(history: SessionFiles, root: str) -> str | None:
     """Describe the session files of a repository; None where there are none."""
     files = files_of(history.folder(), history.program, roots_of(root))
     if not files:
@@ -277,8 +283,8 @@ def _is_set_up(history: SessionFiles, root: str) -> bool:
     return any(state_of(part) is SetupState.INSTALLED for setting in settings for part in program.parts(setting))
 
 
-def _finish(call: Invocation) -> int:
-    """Show what is in the log, and how to go on and to take it back."""
+def _show_result(call: Invocation) -> int:
+    """Show the cost so far, the next commands, and how to undo the setup."""
     if not call.place().exists:
         return 0
     terminal.print_escaped("")

@@ -47,26 +47,26 @@ def judge(call: Invocation, file: IO[str], jsonl: bool, policy: str | None, root
     Commands come one a line from FILE or stdin. Nothing is executed.
     """
     rules = Policy.load(policy) if policy else Policy.default()
-    answers = _Answers(call, jsonl)
+    answers = _AnswerPrinter(call, jsonl)
     worst = 0
-    for command in _commands(file, jsonl):
+    for command in _read_commands(file, jsonl):
         verdict = decide(command, rules, root=root)
         decision = verdict.decision.value
         worst = worst if (worst == _EXITS["deny"] or decision == "allow") else _EXITS[decision]
         answer = {"command": command, "decision": decision, "rule": verdict.rule, "reason": verdict.reason}
-        answers.give(answer, f"{decision}\t{verdict.rule}\t{_line(command)}")
+        answers.give(answer, f"{decision}\t{verdict.rule}\t{_command_line(command)}")
     answers.end()
     return worst if exit_code else 0
 
 
-def _commands(file: IO[str], jsonl: bool) -> Iterator[str | list[str]]:
+def _read_commands(file: IO[str], jsonl: bool) -> Iterator[str | list[str]]:
     for number, line in enumerate(file, 1):
         text = line.rstrip("\n")
         if text.strip():
-            yield _command(number, text) if jsonl else text
+            yield _parse_command(number, text) if jsonl else text
 
 
-def _command(number: int, line: str) -> str | list[str]:
+def _parse_command(number: int, line: str) -> str | list[str]:
     try:
         value = json.loads(line)
     except ValueError:
@@ -77,12 +77,12 @@ def _command(number: int, line: str) -> str | list[str]:
     raise WrongUsage(f"line {number} holds no command", hint='Give a string, a list of strings, or {"command": …}.')
 
 
-def _line(command: str | list[str]) -> str:
+def _command_line(command: str | list[str]) -> str:
     return command if isinstance(command, str) else shlex.join(command)
 
 
-class _Answers:
-    """Shows answers as they come, one a line; with --json all of them in one envelope at the end."""
+class _AnswerPrinter:
+    """Prints answers as they come, one per line; with --json, all in one envelope at the end."""
 
     def __init__(self, call: Invocation, jsonl: bool) -> None:
         self._jsonl = jsonl
@@ -122,9 +122,9 @@ def check_path(
 ) -> int:
     """Check whether a tool may use each path under a root, and resolve it; without PATHS, one a line from stdin."""
     rules = DEFAULT.of_task(allowed, forbidden)
-    answers = _Answers(call, jsonl)
+    answers = _AnswerPrinter(call, jsonl)
     refused = False
-    for path in paths or _paths(jsonl):
+    for path in paths or _read_paths(jsonl):
         answer: dict[str, Any] = {"path": path, "allowed": True, "rule": None}
         try:
             answer["leads_to"] = str(resolve(root, path, op, rules=rules))
@@ -137,11 +137,11 @@ def check_path(
     return 4 if refused and exit_code else 0
 
 
-def _paths(jsonl: bool) -> Iterator[str]:
+def _read_paths(jsonl: bool) -> Iterator[str]:
     for number, line in enumerate(sys.stdin, 1):
         text = line.rstrip("\n")
         if jsonl and text.strip():
-            value = _command(number, text)
+            value = _parse_command(number, text)
             yield str(value)
         elif text:
             yield text
@@ -178,7 +178,7 @@ def call_tool(
     """
     from decklog.review.agent_tool import REVIEW
 
-    given = _arguments(sys.stdin.read() if arguments == "-" else arguments)
+    given = _parse_arguments(sys.stdin.read() if arguments == "-" else arguments)
     agent = agent or os.environ.get("DECKLOG_AGENT")
     with call.open() as log:
         gate = partial(find_gate_refusal, log=log)
@@ -188,7 +188,7 @@ def call_tool(
             return show(result, as_json=call.json, warnings=box.critique)
 
 
-def _arguments(text: str) -> dict[str, Any]:
+def _parse_arguments(text: str) -> dict[str, Any]:
     try:
         given = json.loads(text)
     except ValueError:

@@ -41,7 +41,7 @@ def move(call: Invocation, target: str, source: str | None) -> int:
     from decklog.log import Decklog
     from decklog.transfer.move import Move
 
-    with _source(call, source) as log, Decklog.open(target, migrate=True) as other, ProgressMeter() as meter:
+    with _open_source(call, source) as log, Decklog.open(target, migrate=True) as other, ProgressMeter() as meter:
         moved = Move(log, other, meter).run()
     if moved.behind:
         moved.warnings.append(
@@ -50,8 +50,8 @@ def move(call: Invocation, target: str, source: str | None) -> int:
     return show(moved, as_json=call.json, warnings=moved.warnings)
 
 
-def _source(call: Invocation, named: str | None) -> "Decklog":
-    """Open a log for reading only, so that not even its file changes."""
+def _open_source(call: Invocation, named: str | None) -> "Decklog":
+    """Open a log read-only, so that its file does not change."""
     place: LogLocation = locate(named or call.db)
     place.must_exist()
     return place.open(read_only=True)

@@ -1,4 +1,4 @@
-"""Spending as one screen: the sum, bars by model, day, session or repository, and the result of an import of sessions."""
+"""Draw costs: the total, bars by model, day, session or repository, and the result of importing sessions."""
 
 import os
 from collections.abc import Iterable
@@ -16,8 +16,8 @@ from decklog.log import Decklog
 if TYPE_CHECKING:
     from decklog.agents.history import HistorySummary
 
-# What `--by` takes, and how the ledger adds it up.
-BY = {"model": "model", "day": "day", "session": "session", "repo": "worktree"}
+# The values of `--by`, and the ledger's grouping for each.
+GROUPINGS = {"model": "model", "day": "day", "session": "session", "repo": "worktree"}
 _LISTED = 14
 _DAYS = 60
 _COSTLIEST = 3
@@ -28,16 +28,16 @@ _FIGURES = (
 _NARROWEST_NAME, _NARROWEST_GOAL, _WIDEST_NAME = 12, 20, 44
 # The length of a bar; on a narrow terminal, a shorter one.
 _BAR, _SHORT_BAR, _NARROW = 24, 8, 76
-_WITHOUT = {"model": "no model", "day": "no day", "session": "no run", "repo": "no folder"}
+_NO_KEY = {"model": "no model", "day": "no day", "session": "no run", "repo": "no folder"}
 Row = dict[str, Any]
 _UNLESS_TERMINAL = 100
 _MODELS = 6
 _KINDS = 4
 
 
-def gather(log: Decklog, by: str = "model", *, since: datetime | None = None, agent: str | None = None) -> Row:
-    """Add up what was spent: by `by`, by day, and for the costliest session; amounts are in microdollars."""
-    summary = log.ledger.summary(by=BY[by], since=since, agent=agent)  # type: ignore[arg-type]
+def gather_costs(log: Decklog, by: str = "model", *, since: datetime | None = None, agent: str | None = None) -> Row:
+    """Sum up costs by `by`, by day and for the costliest sessions; amounts are in microdollars."""
+    summary = log.ledger.summary(by=GROUPINGS[by], since=since, agent=agent)  # type: ignore[arg-type]
     sessions = [*log.ledger.summary(by="session", since=since, agent=agent)["rows"]]
     days = [*log.ledger.summary(by="day", since=since, agent=agent)["rows"]]
     models = summary if by == "model" else log.ledger.summary(by="model", since=since, agent=agent)
@@ -45,7 +45,7 @@ def gather(log: Decklog, by: str = "model", *, since: datetime | None = None, ag
     if by == "repo":
         rows = _by_repository(rows)
     if by == "session":
-        rows = [_with_goal(log, row) if place < _LISTED else row for place, row in enumerate(rows)]
+        rows = [_add_goal(log, row) if place < _LISTED else row for place, row in enumerate(rows)]
     named = [row for row in sessions if row["key"] is not None]
     return {
         "by": by,
@@ -53,13 +53,13 @@ def gather(log: Decklog, by: str = "model", *, since: datetime | None = None, ag
         "total": summary["total"],
         "sessions": len(named),
         "days": [{"day": row["key"], "cost_microdollars": row["cost_microdollars"]} for row in days],
-        "costliest_sessions": [_with_goal(log, {**row}) for row in named[:_COSTLIEST]],
+        "costliest_sessions": [_add_goal(log, {**row}) for row in named[:_COSTLIEST]],
         "unpriced": {str(row["key"]): row["unpriced_calls"] for row in models["rows"] if row["unpriced_calls"]},
     }
 
 
 def _by_repository(rows: Iterable[Row]) -> list[Row]:
-    """Add the folders of each repository up, its linked worktrees too. A folder that is gone stays as it is named."""
+    """Sum up the folders of each repository, with its linked worktrees. A removed folder keeps its name."""
     found: dict[str | None, Row] = {}
     for row in rows:
         key = row["key"] and (main_repository(row["key"]) or row["key"])
@@ -69,7 +69,7 @@ def _by_repository(rows: Iterable[Row]) -> list[Row]:
     return sorted(found.values(), key=lambda row: (-row["cost_microdollars"], -row["calls"]))
 
 
-def _with_goal(log: Decklog, row: Row) -> Row:
+def _add_goal(log: Decklog, row: Row) -> Row:
     """Add the goal and the start of a session's run."""
     try:
         run = log.runs.get(row["key"]) if row["key"] else None
@@ -78,8 +78,8 @@ def _with_goal(log: Decklog, row: Row) -> Row:
     return {**row, "goal": run and run.goal, "started_at": run and run.started_at.isoformat()}
 
 
-def screen(spent: Row, width: int) -> list[Line]:
-    """Write the whole screen for a width."""
+def cost_screen(spent: Row, width: int) -> list[Line]:
+    """Draw the whole screen."""
     if not spent["total"]["calls"]:
         return [[StyledText("Nothing was spent yet.", STRONG)], [StyledText("Import sessions: decklog import claude")]]
     parts = [head_lines(spent), row_lines(spent, width)]
@@ -93,7 +93,7 @@ def screen(spent: Row, width: int) -> list[Line]:
 
 
 def head_lines(spent: Row) -> list[Line]:
-    """Write the sum in a line, and where the tokens came from in another."""
+    """Draw the total cost, and the shares of token kinds."""
     total, days = spent["total"], [one["day"] for one in spent["days"]]
     sessions = f" in {counted(spent['sessions'], 'session')}" if spent["sessions"] else ""
     period = f", {days[0]}" + (f" to {days[-1]}" if days[-1] != days[0] else "")
@@ -102,11 +102,11 @@ def head_lines(spent: Row) -> list[Line]:
             StyledText(dollars(total["cost_microdollars"]), STRONG),
             StyledText(f" for {counted(total['calls'], 'call')}{sessions}{period}"),
         ],
-        [StyledText(_tokens(total), DIM)],
+        [StyledText(_token_shares(total), DIM)],
     ]
 
 
-def _tokens(total: Row) -> str:
+def _token_shares(total: Row) -> str:
     parts = {
         "cache reads": total["cache_read_tokens"],
         "cache writes": total["cache_create_tokens"],
@@ -124,15 +124,15 @@ def _percent(part: int, whole: int) -> str:
 
 
 def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
-    """Write a line with a bar for each row, the costliest first, and one for the rest. Days come newest last."""
+    """Draw a bar for each row, the costliest first and days in order, and a line for the rest."""
     by, rows = spent["by"], spent["rows"]
     shown = rows[-listed:] if by == "day" else rows[:listed]
-    names = [_name(by, row) for row in shown]
+    names = [_row_name(by, row) for row in shown]
     amounts = [dollars(row["cost_microdollars"]) for row in shown]
     most = max((row["cost_microdollars"] for row in shown), default=0)
     whole = spent["total"]["cost_microdollars"]
     money = max((len(amount) for amount in amounts), default=0)
-    calls = max((len(_calls(row)) for row in shown), default=0)
+    calls = max((len(_count_calls(row)) for row in shown), default=0)
     long = _BAR if width >= _NARROW else _SHORT_BAR
     # Name, bar, amount, share and calls, two blanks apart.
     name = min(
@@ -148,7 +148,7 @@ def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
                 StyledText(drawn.replace("░", " "), BUSY),
                 StyledText(f"  {amount:>{money}}", STRONG),
                 StyledText(f"  {_percent(cost, whole):>5}"),
-                StyledText(f"  {_calls(row):>{calls}}", DIM),
+                StyledText(f"  {_count_calls(row):>{calls}}", DIM),
             ]
         )
     left = [row for row in rows if row not in shown]
@@ -158,9 +158,9 @@ def row_lines(spent: Row, width: int, listed: int = _LISTED) -> list[Line]:
     return lines
 
 
-def _name(by: str, row: Row) -> str:
+def _row_name(by: str, row: Row) -> str:
     if row["key"] is None:
-        return _WITHOUT[by]
+        return _NO_KEY[by]
     if by == "session":
         return str(row.get("goal") or row["key"])
     if by == "repo":
@@ -169,12 +169,12 @@ def _name(by: str, row: Row) -> str:
     return str(row["key"])
 
 
-def _calls(row: Row) -> str:
+def _count_calls(row: Row) -> str:
     return counted(row["calls"], "call")
 
 
 def _day_line(days: list[Row]) -> Line:
-    """Draw the last days, those without a call too."""
+    """Draw the last days, also those without a call."""
     known = {one["day"]: one["cost_microdollars"] for one in days}
     first, last = (datetime.fromisoformat(days[place]["day"]).toordinal() for place in (0, -1))
     every = [datetime.fromordinal(number).date().isoformat() for number in range(max(first, last - _DAYS + 1), last + 1)]
@@ -218,12 +218,12 @@ def unpriced_lines(spent: Row) -> list[Line]:
     ]
 
 
-def spent_of(log: Decklog, program: str) -> dict[str, Any]:
+def spent_by_program(log: Decklog, program: str) -> dict[str, Any]:
     """Add up what the sessions of a coding agent have spent, by model."""
-    return {"spent": gather(log, agent=program)}
+    return {"spent": gather_costs(log, agent=program)}
 
 
-def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], seconds: float) -> list[Line]:
+def import_lines(program: str, done: "HistorySummary", spent: dict[str, Any], seconds: float) -> list[Line]:
     """Write what was imported, what the sessions in the log have spent, and what to do next."""
     title = HISTORIES[program].title if program in HISTORIES else program
     if done.files:
@@ -233,7 +233,7 @@ def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], 
     else:
         found, facts = f"Nothing new of {title}", ""
     unchanged = f", {counted(done.unchanged, 'file')} unchanged" if done.unchanged else ""
-    lines: list[Line] = [[StyledText(found, STRONG), StyledText(f"{facts}{unchanged}")], *_redacted(done)]
+    lines: list[Line] = [[StyledText(found, STRONG), StyledText(f"{facts}{unchanged}")], *_redacted_lines(done)]
     if done.edits:
         lines += [[StyledText(f"{counted(done.edits, 'edit')} of files found again in git: decklog blame FILE")]]
     known = spent["spent"]
@@ -244,7 +244,7 @@ def imported_lines(program: str, done: "HistorySummary", spent: dict[str, Any], 
     return [*lines, [], [StyledText("Next: decklog cost, decklog serve, decklog now", DIM)]]
 
 
-def _redacted(done: "HistorySummary") -> list[Line]:
+def _redacted_lines(done: "HistorySummary") -> list[Line]:
     if not done.redacted:
         return []
     kinds = ", ".join(f"{kind} {count:,}" for kind, count in done.redacted.most_common(_KINDS))

@@ -1,4 +1,4 @@
-"""What goes on in a log, as lines of a screen: the sentence first, then what needs a person, the runs, and the money."""
+"""Draw the overview of a log: a summary sentence, items that need a person, runs and budgets."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 LISTED = 12
 _PENDING = 7
 _UNLESS_TERMINAL = 80
-_IN_BRIEF = ("at", "sentence", "decisions", "counts", "agents", "spent_today", "unpriced_today")
-START = (
+_BRIEF_FIELDS = ("at", "sentence", "decisions", "counts", "agents", "spent_today", "unpriced_today")
+FIRST_STEPS = (
     'Start a run:  decklog runs start "GOAL"',
     'Plan it:      decklog plan "TITLE" "TITLE"',
 )
@@ -31,7 +31,7 @@ _GROUPS = {
     "Stalled": ("stalled",),
     "Not working": ("blocked", "waiting", "idle", "paused"),
 }
-# Below this width a run is only its goal; from that one on there is room for the strip of the last hour.
+# Below the first width a run shows only its goal; from the second on, also the activity of the last hour.
 _NARROW, _ROOMY = 64, 116
 _SHOWN_BUDGETS = 6
 _BAR = 20
@@ -44,41 +44,41 @@ def show_now(call: Invocation, limit: int = LISTED) -> int:
         summary = log.overview.now(limit=limit)
         strips = None if call.json or call.brief else log.overview.activity([run.id for run in summary.runs])
     data = summary.as_dict()
-    text = summary.sentence if call.brief else screen(summary, terminal.width(_UNLESS_TERMINAL), strips)
-    show({name: data[name] for name in _IN_BRIEF} if call.brief else summary, as_json=call.json, text=text)
+    text = summary.sentence if call.brief else summary_screen(summary, terminal.width(_UNLESS_TERMINAL), strips)
+    show({name: data[name] for name in _BRIEF_FIELDS} if call.brief else summary, as_json=call.json, text=text)
     return _PENDING if summary.decisions else 0
 
 
-def screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
-    """Write the whole summary for a width."""
+def summary_screen(summary: "Summary", width: int, strips: Mapping[str, Sequence[int]] | None = None) -> list[Line]:
+    """Draw the whole summary."""
     lines = [[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)]
     if summary.is_new:
-        return [*lines, [], *([StyledText(text)] for text in START)]
+        return [*lines, [], *([StyledText(text)] for text in FIRST_STEPS)]
     if summary.waiting:
         lines += [[], [StyledText("Needs attention", STRONG)]]
         for item in summary.waiting:
             lines += waiting_lines(item, summary.at, width)
-        lines += _more(summary.decisions - len(summary.waiting), "decklog overview waiting")
+        lines += _more_line(summary.decisions - len(summary.waiting), "decklog overview waiting")
     for title, words in _GROUPS.items():
         runs = [run for run in summary.runs if run.status.value in words]
         if runs:
             left_out = sum(summary.counts.get(word, 0) for word in words) - len(runs)
             lines += [[], [StyledText(title, STRONG)], *(run_line(run, summary.at, width, strips) for run in runs)]
-            lines += _more(left_out, "decklog overview runs")
+            lines += _more_line(left_out, "decklog overview runs")
     return [clip_line(line, width) for line in lines + money_lines(summary, width)]
 
 
-def _more(count: int, command: str) -> list[Line]:
+def _more_line(count: int, command: str) -> list[Line]:
     return [[StyledText(f"  and {count} more: {command}", DIM)]] if count > 0 else []
 
 
 def waiting_lines(item: "WaitingItem", now: datetime, width: int) -> list[Line]:
-    """Write what waits in two lines: the question, and who asks, since when, and what happens if nobody answers."""
+    """Draw a waiting item: the question, then who asks, the default, and the command."""
     head = [StyledText("▲ ", LOUD), StyledText(fit(item.what, width - 2))]
-    return [head, *([StyledText("  " + fit(text, width - 2), DIM)] for text in (facts(item, now), item.command))]
+    return [head, *([StyledText("  " + fit(text, width - 2), DIM)] for text in (waiting_facts(item, now), item.command))]
 
 
-def facts(item: "WaitingItem", now: datetime) -> str:
+def waiting_facts(item: "WaitingItem", now: datetime) -> str:
     """Describe who asks, in which run, since when, and the default after the deadline."""
     who = [part for part in (item.by, item.run_id) if part]
     parts = [", ".join([*who, f"{span(now - item.since)} ago"])]
@@ -89,14 +89,14 @@ def facts(item: "WaitingItem", now: datetime) -> str:
 
 
 def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str, Sequence[int]] | None = None) -> Line:
-    """Write a run in a line: its word, its goal, who does what, its tasks, what it cost, and when it was heard of last."""
-    # The longest word takes all of its column: a space keeps it from the goal.
+    """Draw a run: status, goal, current work, tasks, cost and age of the last entry."""
+    # The longest status fills its column, so add a space before the goal.
     word = StyledText(
         f"{run.status.shape} {fit(run.status.value, max(_WORD, len(run.status.value) + 1))}", status_style(run.status)
     )
     figures = [
         StyledText(" " + fit(f"{run.done}/{run.planned}" if run.planned else "–", _DONE, right=True)),
-        # Never cut: a part of an amount would be a wrong one.
+        # Never cut an amount.
         StyledText(" " + (dollars(run.cost_microdollars) if run.calls else "–").rjust(_COST)),
         StyledText(" " + fit(span(now - run.last_at), _AGE, right=True)),
     ]
@@ -107,11 +107,11 @@ def run_line(run: "RunOverview", now: datetime, width: int, strips: Mapping[str,
         figures.insert(0, StyledText(f" {sparkline(list(strip))}", DIM))
     left = width - count_columns(word.text) - sum(count_columns(piece.text) for piece in figures) - 1
     goal = left * 3 // 5
-    return [word, StyledText(f"{fit(run.goal, goal)} "), StyledText(fit(doing(run), left - goal), DIM), *figures]
+    return [word, StyledText(f"{fit(run.goal, goal)} "), StyledText(fit(current_work(run), left - goal), DIM), *figures]
 
 
-def doing(run: "RunOverview") -> str:
-    """Describe who works on what in a run, or else its last entry."""
+def current_work(run: "RunOverview") -> str:
+    """Describe the current work of a run, or its last entry."""
     if not run.working_on:
         return f"{run.last_by}: {run.last_said}" if run.last_by else run.last_said
     first = run.working_on[0]
@@ -121,14 +121,14 @@ def doing(run: "RunOverview") -> str:
 
 
 def money_lines(summary: "Summary", width: int) -> list[Line]:
-    """Write how the budgets stand, those of everything and those that warn first."""
+    """Draw the budgets; overall budgets and those with warnings come first."""
     if not summary.budgets and not summary.unpriced_today:
         return []
     order = sorted(summary.budgets, key=lambda budget: (budget.scope != "all", budget.state == "ok", -budget.percent))
     shown = order[:_SHOWN_BUDGETS]
     size = min(24, max((len(budget.whose) for budget in shown), default=0))
     lines: list[Line] = [[], [StyledText("Money", STRONG)], *(_budget_line(budget, size, width) for budget in shown)]
-    lines += _more(len(order) - len(shown), "decklog ledger burn")
+    lines += _more_line(len(order) - len(shown), "decklog ledger burn")
     if summary.unpriced_today:
         lines.append([StyledText(f"  the price of {counted(summary.unpriced_today, 'call')} of today is unknown", DIM)])
     return lines
@@ -153,7 +153,7 @@ _NO_LOG = (
 )
 
 
-def welcome(call: Invocation) -> int:
+def show_welcome(call: Invocation) -> int:
     """Show the first steps, or a short form of `decklog now`."""
     place = call.place()
     if not place.exists:
@@ -163,10 +163,10 @@ def welcome(call: Invocation) -> int:
         close_killed_sessions(log)
         summary = log.overview.now(limit=_LISTED)
         spent = log.ledger.summary()["total"]
-    return show(summary, as_json=call.json, text=_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
+    return show(summary, as_json=call.json, text=_welcome_screen(summary, spent, terminal.width(_WELCOME_UNLESS_TERMINAL)))
 
 
-def _screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
+def _welcome_screen(summary: "Summary", spent: "SpendTotal", width: int) -> list[Line]:
     lines: list[Line] = [[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)]
     if summary.is_new:
         lines += [[StyledText("Import sessions: decklog import claude. Record new ones: decklog setup claude.")]]

@@ -27,11 +27,11 @@ def line_screen(story: LineStory, places: int) -> list[Line]:
         style = STRONG if fact.label == "origin" else DIM if fact.label in ("before", "note") else PLAIN
         if fact.label == "tests":
             style = GOOD if fact.text.startswith("ok:") else BAD
-        lines += _labelled(fact.label, fact.text, places, style, end=f"  ({fact.entry})" if fact.entry else "")
+        lines += _labelled_lines(fact.label, fact.text, places, style, end=f"  ({fact.entry})" if fact.entry else "")
     return lines
 
 
-def _labelled(label: str, text: str, places: int, style: str = PLAIN, end: str = "") -> Iterator[Line]:
+def _labelled_lines(label: str, text: str, places: int, style: str = PLAIN, end: str = "") -> Iterator[Line]:
     """Draw a text behind its label, in a few lines at most."""
     room = max(20, places - _LABEL - 2)
     parts = wrap_text(text, room) or [""]
@@ -49,14 +49,14 @@ def commit_screen(story: CommitStory, places: int) -> list[Line]:
     lines: list[Line] = [
         [StyledText(f"{commit.commit[:10]}  ", STRONG), StyledText(fit(commit.subject, max(20, places - 12)).rstrip())],
         [StyledText(f"{revealed(commit.author)}, {commit.at:%Y-%m-%d %H:%M}", DIM)],
-        [StyledText(f"{counted(story.lines.total(), 'added line')}: {_shares(story.lines)}")],
+        [StyledText(f"{counted(story.lines.total(), 'added line')}: {_origin_shares(story.lines)}")],
         [StyledText("reviewed" if story.is_reviewed else "not reviewed")],
         [],
     ]
     size = min(60, max((count_columns(file.change.path) for file in story.files), default=0))
     for file in story.files[:_MOST_FILES]:
         counts = f"+{file.lines.total()} -{file.change.removed}"
-        lines.append([StyledText(f"  {fit(file.change.path, size)}  {counts:<12}"), StyledText(_shares(file.lines), DIM)])
+        lines.append([StyledText(f"  {fit(file.change.path, size)}  {counts:<12}"), StyledText(_origin_shares(file.lines), DIM)])
     if len(story.files) > _MOST_FILES:
         lines.append([StyledText(f"  and {counted(len(story.files) - _MOST_FILES, 'more file')}", DIM)])
     if story.sessions:
@@ -75,7 +75,7 @@ def _session_line(one: SessionShare, places: int) -> Line:
     return [StyledText(fit("  " + ", ".join(str(fact) for fact in facts if fact), places).rstrip())]
 
 
-def _shares(lines: Counter[str]) -> str:
+def _origin_shares(lines: Counter[str]) -> str:
     """Return the share of each origin that has lines."""
     whole = lines.total()
     return ", ".join(f"{kind} {lines[kind]} ({lines[kind] * 100 // whole} %)" for kind in KINDS if lines[kind])

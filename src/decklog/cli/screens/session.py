@@ -1,4 +1,4 @@
-"""Sessions of coding agents on a terminal: one line each, or all steps of one by time."""
+"""Draw sessions of coding agents: one line each, or all steps of one by time."""
 
 import shutil
 import sys
@@ -28,7 +28,7 @@ _MARKS = {
 }
 
 
-def listed(found: Sequence[SessionSummary], now: datetime, places: int) -> list[Line]:
+def session_lines(found: Sequence[SessionSummary], now: datetime, places: int) -> list[Line]:
     """Draw one line for each session: its id, program, age, length, cost, status and goal."""
     program = max((count_columns(one.program) for one in found), default=0)
     ids = short_ids(found)
@@ -56,8 +56,8 @@ def _cost(one: SessionSummary) -> str:
     return dollars(one.microdollars)
 
 
-def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int) -> list[Line]:
-    """Draw what a session was about, how long it took, what it cost and how to go on with it."""
+def session_head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int) -> list[Line]:
+    """Draw the head of a session: goal, duration, cost, and the command to resume it."""
     calls = [step for step in steps if step.kind == "call"]
     failed = sum(step.is_failed for step in calls)
     length = took((one.ended_at or now) - one.started_at)
@@ -79,16 +79,16 @@ def head(one: SessionSummary, steps: Sequence[Step], now: datetime, places: int)
     return [clip_line(line, places) for line in lines]
 
 
-def drawn(steps: Sequence[Step], places: int, *, full: bool = False) -> list[Line]:
-    """Draw steps in their order, each with its time; long texts are cut unless all is wanted."""
-    return [clip_line(line, places) for step in steps for line in _step(step, places, full)]
+def step_lines(steps: Sequence[Step], places: int, *, full: bool = False) -> list[Line]:
+    """Draw steps with their times; cut long texts unless `full`."""
+    return [clip_line(line, places) for step in steps for line in _step_lines(step, places, full)]
 
 
-def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
+def _step_lines(step: Step, places: int, full: bool) -> Iterator[Line]:
     time = StyledText(f"{step.at:%H:%M:%S}  ", DIM)
     inner = "↳ " if step.agent_id else ""
     if step.kind == "call":
-        yield from _call(step, time, inner, places, full)
+        yield from _call_lines(step, time, inner, places, full)
         return
     who, style = {
         "prompt": ("you" if step.who in (None, "person") else str(step.who), STRONG),
@@ -97,14 +97,16 @@ def _step(step: Step, places: int, full: bool) -> Iterator[Line]:
         "error": ("error", BAD),
     }.get(step.kind, ("note", DIM))
     label = f"{inner}{revealed(who)}: "
-    lines = _cut(_wrapped(step.text, places - count_columns(time.text), count_columns(label)), None if full else _TEXT_LINES)
+    lines = _limit_lines(
+        _wrap_lines(step.text, places - count_columns(time.text), count_columns(label)), None if full else _TEXT_LINES
+    )
     first, *rest = lines
     yield [time, StyledText(label, STRONG if step.kind in ("prompt", "error") else DIM), StyledText(first, style)]
     yield from ([StyledText(" " * count_columns(time.text) + line, style)] for line in rest)
 
 
-def _wrapped(text: str, places: int, first: int = 0) -> list[str]:
-    """Break a text into lines that fit; of the first line some places are taken."""
+def _wrap_lines(text: str, places: int, first: int = 0) -> list[str]:
+    """Break a text into lines that fit; the first line has `first` columns less."""
     lines: list[str] = []
     for line in text.strip().splitlines() or [""]:
         taken = 0 if lines else first
@@ -114,13 +116,13 @@ def _wrapped(text: str, places: int, first: int = 0) -> list[str]:
     return lines
 
 
-def _length(seconds: float) -> str:
+def _format_seconds(seconds: float) -> str:
     return f"{seconds:.2f} s" if seconds < 1 else took(timedelta(seconds=seconds))
 
 
-def _call(step: Step, time: StyledText, inner: str, places: int, full: bool) -> Iterator[Line]:
+def _call_lines(step: Step, time: StyledText, inner: str, places: int, full: bool) -> Iterator[Line]:
     mark, style = _MARKS.get(step.outcome, ("✗", BAD))
-    seconds = "" if step.seconds is None else f"  {_length(step.seconds)}"
+    seconds = "" if step.seconds is None else f"  {_format_seconds(step.seconds)}"
     first, *rest = step.text.strip().splitlines() or [step.tool or "call"]
     more = f" (+{counted(len(rest), 'line')})" if rest and not full else ""
     room = max(20, places - count_columns(time.text) - count_columns(inner) - 2 - count_columns(seconds) - count_columns(more))
@@ -133,16 +135,20 @@ def _call(step: Step, time: StyledText, inner: str, places: int, full: bool) -> 
     ]
     if full:
         yield from ([StyledText(_INDENT + revealed(line))] for line in rest)
-    for line in _cut(list(step.diff), None if full else _DIFF_LINES):
+    for line in _limit_lines(list(step.diff), None if full else _DIFF_LINES):
         yield [StyledText(_INDENT + revealed(line), GOOD if line.startswith("+") else BAD if line.startswith("-") else DIM)]
     if full or step.is_failed:
         # The end of a failed command's output matters most; a refusal is a sentence.
         output = step.output.strip().splitlines()
-        shown = _wrapped(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
-        yield from ([StyledText(_INDENT + line, DIM)] for line in _cut(shown, None if full else _OUTPUT_LINES, keep_end=True))
+        shown = (
+            _wrap_lines(step.output, places - len(_INDENT)) if step.outcome == "denied" else [revealed(line) for line in output]
+        )
+        yield from (
+            [StyledText(_INDENT + line, DIM)] for line in _limit_lines(shown, None if full else _OUTPUT_LINES, keep_end=True)
+        )
 
 
-def _cut(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[str]:
+def _limit_lines(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[str]:
     if most is None or len(lines) <= most:
         return lines
     left_out = f"… {counted(len(lines) - most, 'line')} more (--full)"
@@ -153,19 +159,19 @@ def _cut(lines: list[str], most: int | None, *, keep_end: bool = False) -> list[
 _LINES_AROUND = 6
 
 
-def frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
+def run_frame(status: "ConductorStatus", places: int, height: int) -> list[Line]:
     """Return the lines of a run: its status, then its work items, open ones first."""
     head: Line = [StyledText(fit(status.goal, max(places - 30, 20)), STRONG), StyledText(f"  {status.status}  ", DIM)]
     head.append(StyledText(status.spent()))
     room = max(height - _LINES_AROUND, 3)
     items = sorted(status.items, key=lambda item: (item.state in ("landed", "waits"), item.state == "waits"))
-    lines = [head, [StyledText(status.counts())], *(_line(item) for item in items[:room])]
+    lines = [head, [StyledText(status.counts())], *(_item_line(item) for item in items[:room])]
     if len(items) > room:
         lines.append([StyledText(f"and {len(items) - room} more", DIM)])
     return [clip_line(line, places) for line in lines]
 
 
-def _line(item: "ItemStatus") -> Line:
+def _item_line(item: "ItemStatus") -> Line:
     return [
         StyledText(f"▸ {fit(item.name, 16)} "),
         StyledText(fit(item.state, 15), status_style(item.state)),
@@ -174,7 +180,7 @@ def _line(item: "ItemStatus") -> Line:
 
 
 class RunScreen:
-    """Draws a run where it drew it last."""
+    """Draws a run, each time over the previous drawing."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stdout
@@ -184,13 +190,13 @@ class RunScreen:
     def draw(self, status: "ConductorStatus") -> None:
         """Draw the status of a run, unless it is unchanged."""
         size = shutil.get_terminal_size()
-        lines = frame(status, size.columns, size.lines)
+        lines = run_frame(status, size.columns, size.lines)
         if lines == self._last:
             return
         colour = shows_colours(self._stream)
         text = "".join(f"{render_line(line, colour=colour)}\x1b[K\n" for line in lines)
         up = f"\x1b[{self._drawn}A" if self._drawn else ""
-        # What a longer frame left below is wiped out.
+        # Clear the rest of a longer frame.
         self._stream.write(f"{up}{text}\x1b[J")
         self._stream.flush()
         self._drawn, self._last = len(lines), lines

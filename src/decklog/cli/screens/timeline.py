@@ -27,23 +27,23 @@ _LONGEST = 40
 _AROUND = 18
 
 
-def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -> list[Line]:
-    """Draw every attempt at every task of a run as a bar over time, with the times of its beginning and end beneath."""
+def timeline_lines(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -> list[Line]:
+    """Draw every attempt of a run as a bar over time, with a time scale below."""
     goal = " ".join(getattr(snapshot.run, "goal", snapshot.run_id).split())
     if not snapshot.attempts:
         return [[StyledText(goal, STRONG)], [StyledText("(no task was worked on yet)", DIM)]]
-    titles = {task.id: _short(task.title) for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
+    titles = {task.id: _short_label(task.title) for task in snapshot.records.get("tasks", [])}  # type: ignore[attr-defined]
     start = min(attempt.started_at for attempt in snapshot.attempts)
     end = max(attempt.ended_at or now for attempt in snapshot.attempts)
     seconds = max((end - start).total_seconds(), 0.001)
     label = max(len(titles[attempt.task_id]) for attempt in snapshot.attempts)
-    worker = max(len(_short(attempt.worker)) for attempt in snapshot.attempts)
+    worker = max(len(_short_label(attempt.worker)) for attempt in snapshot.attempts)
     size = width or max(20, min(60, terminal.width(100) - label - worker - _AROUND))
     lines: list[Line] = [[StyledText(goal, STRONG), StyledText(f"  ({took(timedelta(seconds=seconds))})", DIM)]]
     for attempt in snapshot.attempts:
-        who = f"{titles[attempt.task_id]:<{label}}  {_short(attempt.worker):<{worker}}  "
+        who = f"{titles[attempt.task_id]:<{label}}  {_short_label(attempt.worker):<{worker}}  "
         outcome = str(attempt.outcome or "running")
-        drawn, style = _bar(attempt, start, seconds, size), status_style(outcome) if attempt.outcome else BUSY
+        drawn, style = _attempt_bar(attempt, start, seconds, size), status_style(outcome) if attempt.outcome else BUSY
         lines.append(
             [
                 StyledText(who),
@@ -53,24 +53,24 @@ def timeline(snapshot: "RunSnapshot", now: datetime, width: int | None = None) -
                 StyledText(f"  {outcome}", style),
             ]
         )
-    return [*lines, [StyledText(" " * (label + worker + 5) + _scale(start, end, size), DIM)]]
+    return [*lines, [StyledText(" " * (label + worker + 5) + _scale_line(start, end, size), DIM)]]
 
 
-def _short(text: str) -> str:
-    """Keep a label on its line."""
+def _short_label(text: str) -> str:
+    """Shorten a label to one line."""
     shown = terminal.escape_for_terminal(one_line(text))
     return fit(shown, min(len(shown), _LONGEST))
 
 
-def _scale(start: datetime, end: datetime, size: int) -> str:
-    """Write when the bars begin and end, below their ends; the day too where it is not the same."""
+def _scale_line(start: datetime, end: datetime, size: int) -> str:
+    """Draw the times of both ends of the bars, with the days if they differ."""
     form = "%H:%M" if start.date() == end.date() and (end - start).total_seconds() >= 120 else "%H:%M:%S"
     form = form if start.date() == end.date() else "%m-%d %H:%M"
     first, last = f"{start:{form}}", f"{end:{form}}"
     return f"{first}{last:>{max(size - len(first), len(last) + 1)}} UTC"
 
 
-def _bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
+def _attempt_bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
     begin = int((attempt.started_at - start).total_seconds() / span * (width - 1))
     ended = (attempt.ended_at - start).total_seconds() / span if attempt.ended_at else 1.0
     length = max(1, round(ended * (width - 1)) - begin + 1)
@@ -78,33 +78,33 @@ def _bar(attempt: "Attempt", start: datetime, span: float, width: int) -> str:
     return (" " * begin + mark * length)[:width].ljust(width)
 
 
-_NAMES = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
+_COLUMN_TITLES = {"to_do": "To do", "doing": "Doing", "blocked_or_paused": "Blocked or paused", "over": "Done"}
 _USUAL_PRIORITY = 50
 
 
 def board_lines(columns: "list[BoardColumn]", size: int) -> list[Line]:
-    """Draw columns of a width side by side."""
-    cards = [_cards(column, size) for column in columns]
+    """Draw the columns of the board side by side."""
+    cards = [_column_lines(column, size) for column in columns]
     lines: list[Line] = [
-        _row([[StyledText(fit(f"{_NAMES[column.name]} ({column.count:,})", size), STRONG)] for column in columns])
+        _join_cells([[StyledText(fit(f"{_COLUMN_TITLES[column.name]} ({column.count:,})", size), STRONG)] for column in columns])
     ]
     lines.append([StyledText("─┼─".join("─" * size for _ in columns), DIM)])
     for number in range(max(map(len, cards), default=0)):
-        lines.append(_row([column[number] if number < len(column) else [StyledText(" " * size)] for column in cards]))
+        lines.append(_join_cells([column[number] if number < len(column) else [StyledText(" " * size)] for column in cards]))
     return lines
 
 
-def _row(cells: list[Line]) -> Line:
+def _join_cells(cells: list[Line]) -> Line:
     return [piece for place, cell in enumerate(cells) for piece in ([StyledText(" │ ", DIM)] if place else []) + cell]
 
 
-def _cards(column: "BoardColumn", size: int) -> list[Line]:
-    lines = [line for card in column.cards for line in _card(card, size)]
+def _column_lines(column: "BoardColumn", size: int) -> list[Line]:
+    lines = [line for card in column.cards for line in _card_lines(card, size)]
     left_out = column.count - len(column.cards)
     return [*lines, [StyledText(fit(f"and {left_out:,} more: --limit", size), DIM)]] if left_out > 0 else lines
 
 
-def _card(card: "BoardCard", size: int) -> list[Line]:
+def _card_lines(card: "BoardCard", size: int) -> list[Line]:
     """Return the lines of a task: its status, its title and details."""
     style = status_style(card.status)
     title = StyledText(fit(card.title, size - 2), style if card.status.value == "needs attention" else PLAIN)

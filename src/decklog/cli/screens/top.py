@@ -1,4 +1,4 @@
-"""`decklog top`: the overview live, on the whole terminal. What is decided here is decided as `approvals decide` does it."""
+"""`decklog top`: a live overview on the whole terminal. Decisions work like `approvals decide`."""
 
 import curses
 import locale
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from decklog.cli.lines import Line, StyledText, clip_line, count_columns, fit, wrap_text
 from decklog.cli.screens import approval as approvals
-from decklog.cli.screens.now import START, doing, facts, money_lines, run_line
+from decklog.cli.screens.now import FIRST_STEPS, current_work, money_lines, run_line, waiting_facts
 from decklog.cli.show import format_entry
 from decklog.cli.signing import owner_signature
 from decklog.cli.terminal import BAD, BUSY, DIM, GOOD, LOUD, PLAIN, STRONG, are_colours_wanted, status_style
@@ -59,10 +59,10 @@ def overview_page(summary: "Summary", strips: dict[str, list[int]], sought: str,
     """Write the list: the sentence, what needs a person, the runs with their strips, and the budgets."""
     page = ScreenPage([[StyledText(text, STRONG)] for text in wrap_text(summary.sentence, width)])
     if summary.is_new:
-        page.lines += [[], *([StyledText(text)] for text in START)]
+        page.lines += [[], *([StyledText(text)] for text in FIRST_STEPS)]
         return page
     waiting = [item for item in summary.waiting if _has(sought, item.what, item.run_id, item.by)]
-    runs = [run for run in summary.runs if _has(sought, run.goal, run.id, run.status.value, doing(run))]
+    runs = [run for run in summary.runs if _has(sought, run.goal, run.id, run.status.value, current_work(run))]
     if waiting:
         page.lines += [[], [StyledText("Needs attention", STRONG)]]
         for item in waiting:
@@ -83,7 +83,7 @@ def _has(sought: str, *texts: str | None) -> bool:
 
 
 def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
-    details = facts(item, summary.at)
+    details = waiting_facts(item, summary.at)
     room = max(10, width - 2 - min(len(details), width // 2) - 2)
     return [
         StyledText("▲ ", LOUD),
@@ -93,18 +93,18 @@ def _item_line(item: "WaitingItem", summary: "Summary", width: int) -> Line:
 
 
 def thing_page(log: Decklog, thing: "Thing", width: int) -> ScreenPage:
-    """Write what something is that was opened."""
+    """Draw the page of an opened item or run."""
     # Only waiting items have a kind.
     if not hasattr(thing, "kind"):
         return _run_page(log, thing.id, width)
     item: Any = thing
     if item.kind.value == "approval":
-        return ScreenPage(approvals.lines(log.approvals.show(item.id), log.clock.now(), width))
+        return ScreenPage(approvals.approval_lines(log.approvals.show(item.id), log.clock.now(), width))
     if item.kind.value == "stalled":
         return _run_page(log, item.id, width)
     texts = [part for text in revealed_lines(item.what) for part in wrap_text(text, width)]
     question = [[StyledText(text, STRONG)] for text in texts]
-    return ScreenPage([*question, [StyledText(facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
+    return ScreenPage([*question, [StyledText(waiting_facts(item, log.clock.now()), LOUD)], [], [StyledText(item.command)]])
 
 
 def revealed_lines(text: str) -> list[str]:
@@ -143,19 +143,19 @@ _ESCAPE, _ENTER = "\x1b", ("\n", "\r")
 
 
 class Cancelled(Exception):
-    """The person went back."""
+    """The person pressed Escape."""
 
 
 def run(log: Decklog, *, seconds: float = 2.0) -> None:
-    """Show the overview until somebody ends it."""
+    """Show the overview until the person quits."""
     locale.setlocale(locale.LC_ALL, "")
-    # Curses waits a second after Escape for what it might begin; nobody types that fast, and terminals send it at once.
+    # Curses waits a second after Escape for the rest of a key sequence; terminals send sequences at once.
     os.environ.setdefault("ESCDELAY", "25")
     curses.wrapper(lambda window: Top(log, window, seconds).loop())
 
 
 class Top:
-    """The state of the screen: what was read, what is marked, what is open."""
+    """The state of the screen: the summary, the marked row and the opened item."""
 
     def __init__(self, log: Decklog, window: curses.window, seconds: float) -> None:
         self._log = log
@@ -174,7 +174,7 @@ class Top:
         self._styles = _styles()
 
     def loop(self) -> None:
-        """Read, draw and do what is typed, until it is over."""
+        """Read, draw and handle keys until the person quits."""
         self._window.timeout(_TICK_MILLISECONDS)
         _cursor(0)
         while True:
@@ -194,7 +194,7 @@ class Top:
             self._summary = self._log.overview.now(limit=SHOWN)
             self._strips = self._log.overview.activity([run.id for run in self._summary.runs])
         except DecklogError as problem:
-            # What was read before stays on the screen, with the reason why it is old.
+            # Keep the old summary on the screen, with the reason.
             self._message = f"not read: {problem.message}"
 
     def _lay_out(self) -> None:
@@ -249,7 +249,7 @@ class Top:
             try:
                 self._window.addstr(place, column, piece.text, style)
             except curses.error:
-                return  # the window became smaller meanwhile; the next drawing knows
+                return  # the window was made smaller; the next drawing uses the new size
             column += count_columns(piece.text)
 
     # Typing
@@ -278,7 +278,7 @@ class Top:
         elif key == "r":
             self._read(now=True)
         elif key == curses.KEY_RESIZE:
-            # Nobody knows what a terminal has kept of the screen.
+            # The terminal may have changed the screen.
             self._window.clearok(True)
         elif key == "/":
             self._find()
@@ -315,7 +315,7 @@ class Top:
         if thing is None or getattr(thing, "kind", None) != "approval":
             self._message = "Only an approval is approved or denied here; Enter shows what else to type."
             return
-        # Nothing is decided by one key, nor unread: the thing itself is on the screen while the reason is typed.
+        # Show the item while the person types the reason: nobody should decide unread, or by one key.
         self._opened, self._first = thing, 0
         self._draw()
         try:
@@ -331,8 +331,8 @@ class Top:
     def _decided(self, approval_id: str, verdict: str) -> Any:
         log = self._log
         shown, trust = log.approvals.show(approval_id), log.trust.show()
-        wish = "Why do you approve (Esc goes back)" if verdict == "granted" else "Why do you deny (needed; Esc goes back)"
-        reason = self._ask(wish, hidden=False).strip()
+        question = "Why do you approve (Esc goes back)" if verdict == "granted" else "Why do you deny (needed; Esc goes back)"
+        reason = self._ask(question, hidden=False).strip()
         if verdict == "denied" and not reason:
             raise Cancelled
         digest = shown["subject_digest"]
@@ -381,7 +381,7 @@ class Top:
 
 
 def _styles() -> dict[str, int]:
-    """Return how curses shows each style: in colour where there is one and it is wanted."""
+    """Return the curses attributes of each style, in colour if possible and allowed."""
     styles = {PLAIN: curses.A_NORMAL, LOUD: curses.A_BOLD, STRONG: curses.A_BOLD, DIM: curses.A_DIM}
     styles |= dict.fromkeys((GOOD, BAD, BUSY), curses.A_NORMAL)
     if curses.has_colors():
@@ -395,7 +395,7 @@ def _styles() -> dict[str, int]:
 
 
 def _is_hung_up() -> bool:
-    """Check whether the terminal is gone: reading a key then returns at once, forever."""
+    """Return whether the terminal is gone. Reading a key would then return at once, forever."""
     terminal = select.poll()
     terminal.register(sys.stdin, 0)
     return any(event & (select.POLLHUP | select.POLLERR | select.POLLNVAL) for _, event in terminal.poll(0))

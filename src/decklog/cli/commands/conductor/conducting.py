@@ -1,4 +1,4 @@
-"""Conduct a run from the command line: show changes, ask about plans, and end on signals."""
+"""Conduct a run from the command line: print progress, ask about plans, and stop on signals."""
 
 import signal
 import sys
@@ -23,20 +23,20 @@ from decklog.review.agent_tool import review_attempt
 EXITS = {"landed": 0, "needs attention": 7, "blocked": 1, "open": 7}
 
 
-def say_aside(text: str) -> None:
+def print_remark(text: str) -> None:
     """Print a remark to standard error."""
     click.echo(text, err=True)
 
 
 def conduct(call: Invocation, context: RunContext) -> int:
-    """Work on a run until nothing is left to do, and return the exit code."""
+    """Conduct a run until nothing is left to do; return the exit code."""
     context = replace(context, reviewer=review_attempt)
     progress = ProgressPrinter(call, context.log, context.run_id)
     conductor = Conductor(context, on_change=lambda: progress.update(conductor.trouble))
     _handle_signals(conductor)
     conductor.run()
     status = progress.update()
-    if _is_plan_answered(call, context, conductor):
+    if _ask_about_plan(call, context, conductor):
         return conduct(call, context)
     if status.outcome == "landed":
         context.log.runs.finish(context.run_id, summary=f"{len(status.items)} items landed")
@@ -44,7 +44,7 @@ def conduct(call: Invocation, context: RunContext) -> int:
     return EXITS[status.outcome]
 
 
-def _is_plan_answered(call: Invocation, context: RunContext, conductor: Conductor) -> bool:
+def _ask_about_plan(call: Invocation, context: RunContext, conductor: Conductor) -> bool:
     """Show a plan that waits for a person, and ask at a terminal; return whether it was answered."""
     waiting = context.log.approvals.find(context.run_id, state="open", limit=200)
     asked = next((one for one in waiting if one.source == "conductor.plan"), None)
@@ -75,7 +75,7 @@ def _items_of(plan: object) -> list[dict[str, Any]]:
 
 
 def _handle_signals(conductor: Conductor) -> None:
-    """Let the first interrupt stop new work, and the second end what runs."""
+    """Stop new work at the first interrupt; end running agents at the second, or at SIGTERM."""
 
     def interrupted(number: int, _frame: FrameType | None) -> None:
         if number == signal.SIGTERM or conductor.is_stopping:
@@ -102,7 +102,7 @@ class ProgressPrinter:
     def update(self, trouble: str | None = None) -> ConductorStatus:
         if trouble is not None and trouble != self._trouble:
             self._trouble = trouble
-            say_aside(trouble)
+            print_remark(trouble)
         status = run_status(self._log, self._run_id)
         if self._view is not None:
             self._view.draw(status)

@@ -19,24 +19,24 @@ _item = click.argument("item", metavar="ITEM")
 _by = click.option("--by", metavar="NAME", help="who acts, default your name in git, or the owner's where one is registered")
 
 
-def found_item(log: Decklog, name: str) -> tuple[RunContext, Item]:
-    """Find a work item that is named as ITEM, of the newest run of this repository, or as RUN.ITEM."""
+def open_item_context(log: Decklog, name: str) -> tuple[RunContext, Item]:
+    """Open a work item and its run, given as RUN.ITEM, or as ITEM for the newest run of this repository."""
     run_id, item = split_name(name)
     run_id = run_id or starting.find_newest_run(log, Repository.here())
     found = find_item(log, run_id, item)
     return starting.open_run(log, run_id, Repository.here()), found
 
 
-def person_of(log: Decklog, context: RunContext, by: str | None) -> str:
-    """Return who acts: as named, the owner where one is registered, or the user of git."""
+def acting_person(log: Decklog, context: RunContext, by: str | None) -> str:
+    """Return the acting person: the given name, the registered owner, or the user of git."""
     trust = log.trust.show()
     return by or (str(trust["owner"]) if trust["is_bound"] else context.person.name)
 
 
 def watch_item(call: Invocation, name: str, *, follow: bool) -> int:
-    """Show what happens to a work item, line by line, until its end."""
+    """Print the events of a work item, one per line, until it ends."""
     with call.open(writing=False) as log:
-        context, item = found_item(log, name)
+        context, item = open_item_context(log, name)
         watch = ItemWatch(context, item)
         for seen in watch.follow() if follow else watch.read_new():
             print_json({"run_id": context.run_id, "item": item.name, **to_data(seen)}) if call.json else print_text(seen.line())
@@ -53,7 +53,7 @@ def diff(call: Invocation, item: str, stat: bool) -> int:
     A comment on a line of it begins another round: decklog run comment ITEM FILE:LINE "…"
     """
     with call.open(writing=False) as log:
-        context, found = found_item(log, item)
+        context, found = open_item_context(log, item)
         if stat:
             rows = [{"path": path, "added": added, "removed": removed} for path, added, removed in changed_files(context, found)]
             return show(rows, as_json=call.json)
@@ -74,16 +74,16 @@ def comment(call: Invocation, item: str, where: str, text: str, by: str | None) 
     Write as many as you like. A round begins as soon as a conductor works on the run: decklog run continue ITEM
     """
     with call.open() as log:
-        context, found = found_item(log, item)
-        path, line = _place(where)
+        context, found = open_item_context(log, item)
+        path, line = _parse_place(where)
         change = find_item_change(context, found)
         quoted = quote_line(context.repository, "" if change is None else change.tip, path, line)
-        message = Rounds(context).post(found, text, by=person_of(log, context, by), where=(path, line), quoted=quoted)
+        message = Rounds(context).post(found, text, by=acting_person(log, context, by), where=(path, line), quoted=quoted)
     text = f"{message.id}: {found.name} gets another round. If no conductor works on the run: decklog run continue {item}"
     return show(message, as_json=call.json, text=text)
 
 
-def _place(where: str) -> tuple[str, int]:
+def _parse_place(where: str) -> tuple[str, int]:
     path, _, line = where.rpartition(":")
     if not path or not line.isdecimal():
         raise WrongUsage(f"{where!r} names no line", hint="Write FILE:LINE, such as src/lexer.py:12.")
@@ -101,8 +101,8 @@ def message(call: Invocation, item: str, text: str, by: str | None) -> int:
     What became of it: decklog inbox show ID (seen_by, seen_at, answer)
     """
     with call.open() as log:
-        context, found = found_item(log, item)
-        posted = Rounds(context).post(found, text, by=person_of(log, context, by))
+        context, found = open_item_context(log, item)
+        posted = Rounds(context).post(found, text, by=acting_person(log, context, by))
     when = "at its agent's next turn, or in its next round"
     said = f"{posted.id}: {found.name} gets it {when}. See: decklog inbox show {posted.id}"
     return show(posted, as_json=call.json, text=said)
@@ -119,8 +119,8 @@ def open_item(call: Invocation, item: str, by: str | None) -> int:
     your terminal, the second is the command for that.
     """
     with call.open() as log:
-        context, found = found_item(log, item)
-        opened = takeover.open_item(context, found, by=person_of(log, context, by))
+        context, found = open_item_context(log, item)
+        opened = takeover.open_item(context, found, by=acting_person(log, context, by))
     show(opened, as_json=call.json, text="\n".join(filter(None, (opened.folder, opened.resume))))
     if not call.json:
         click.echo(f"It is yours. Then: decklog run continue {item}", err=True)
@@ -140,11 +140,11 @@ def continue_item(call: Invocation, item: str, by: str | None, text: str | None,
     from it.
     """
     with call.open() as log:
-        context, found = found_item(log, item)
-        who = person_of(log, context, by)
+        context, found = open_item_context(log, item)
+        who = acting_person(log, context, by)
         files = takeover.continue_item(context, found, by=who)
         if text is not None:
-            Rounds(context).post(found_item(log, item)[1], text, by=who)
+            Rounds(context).post(open_item_context(log, item)[1], text, by=who)
         if no_work:
             return show({"item": found.name, "files": files}, as_json=True) if call.json else 0
         context = starting.resume(log, context.run_id, Repository.here())

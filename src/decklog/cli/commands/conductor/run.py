@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from decklog.cli.call import Invocation, WrongUsage
-from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, say_aside
-from decklog.cli.commands.conductor.items import COMMANDS, person_of, watch_item
+from decklog.cli.commands.conductor.conducting import EXITS, ProgressPrinter, conduct, print_remark
+from decklog.cli.commands.conductor.items import COMMANDS, acting_person, watch_item
 from decklog.cli.groups import for_the_owner
 from decklog.cli.show import show
 from decklog.cli.signing import owner_signature
@@ -34,7 +34,7 @@ from decklog.log import Decklog
 from decklog.review.publishing import push_block_reason
 
 
-class _Goals(click.Group):
+class _RunGroup(click.Group):
     """Takes a sentence for a goal where a command could stand."""
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
@@ -44,7 +44,7 @@ class _Goals(click.Group):
 
 
 @for_the_owner
-@click.group(cls=_Goals, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
+@click.group(cls=_RunGroup, invoke_without_command=True, subcommand_metavar="[GOAL | COMMAND] …")
 @click.option("--plan", metavar="FILE", help="a plan as TOML or JSON: a goal, and items with what each needs")
 @click.option("--commit", metavar="COMMIT", default="HEAD", help="the commit that the run starts from, default HEAD")
 @click.option(
@@ -145,7 +145,7 @@ def _start_tracker(call: Invocation, name: str, query: str, given: Mapping[str, 
     code = _begin(call, wanted, given)
     with call.open() as log:
         done = tracker.sync(log)
-    say_aside(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
+    print_remark(f"{counted(done.totals['given'], 'item')} of {name} brought up to date")
     return code
 
 
@@ -154,7 +154,7 @@ def _begin(call: Invocation, wanted: Callable[[Decklog], RunRequest], given: Map
     with call.open() as log:
         asked = wanted(log)
         asked = replace(asked, known_red=given["from_red"], is_again=asked.is_again or given["again"])
-        context = starting.begin(log, asked, Repository.here(), commit=given["commit"], say=say_aside)
+        context = starting.begin(log, asked, Repository.here(), commit=given["commit"], say=print_remark)
         return conduct(call, context)
 
 
@@ -269,7 +269,7 @@ def fork(call: Invocation, run_id: str, at: str | None, new_run: str | None, bud
     with call.open() as log:
         context = starting.fork(log, run_id, Repository.here(), at=at, new_run_id=new_run, budget_microdollars=money)
         starting.check_agents(context.configuration)
-        say_aside(f"run {context.run_id} goes on from {context.target_commit()[:12]}")
+        print_remark(f"run {context.run_id} goes on from {context.target_commit()[:12]}")
         return conduct(call, context)
 
 
@@ -305,7 +305,7 @@ def land(
     """
     with call.open() as log:
         context = starting.open_run(log, _find_run(log, run_id), Repository.here())
-        who, proof = person_of(log, context, by), owner_signature(log, key)
+        who, proof = acting_person(log, context, by), owner_signature(log, key)
         if pr:
             pushed = {"remote": remote, "branch": new_branch, "base": branch}
             return _publish(call, context, pushed, is_trial=dry_run, by=who, proof=proof)

@@ -297,7 +297,7 @@ def _sessions(call: Invocation, program: str, path: str | None, everywhere: bool
 def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: list[str] | None = None) -> int:
     from decklog.agents.history import HistoryImport
     from decklog.agents.spool import Spool
-    from decklog.cli.screens.cost import imported_lines, spent_of
+    from decklog.cli.screens.cost import import_lines, spent_by_program
     from decklog.location.locate import locate, spool_folder
 
     begun = time.monotonic()
@@ -307,8 +307,8 @@ def _history(call: Invocation, program: str, path: str, dry_run: bool, roots: li
             done = HistoryImport(log, program, path, spool, roots=roots, dry_run=dry_run, progress=meter).run()
         if dry_run:
             return show(done.as_dict(), as_json=call.json, warnings=done.warnings)
-        spent = spent_of(log, program)
-    lines = imported_lines(program, done, spent, time.monotonic() - begun)
+        spent = spent_by_program(log, program)
+    lines = import_lines(program, done, spent, time.monotonic() - begun)
     return show({**done.as_dict(), **spent}, as_json=call.json, text=lines, warnings=done.warnings)
 
 
