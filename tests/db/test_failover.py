@@ -9,7 +9,7 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.core.errors import LostWrites, ReadOnly
-from decklog.transfer.doctor import check_up
+from decklog.transfer.doctor import find_problems
 from tests.databases import named
 from tests.db.standby import Pair, pair
 from tests.pgbouncer import MISSING, PROGRAM, PgBouncer
@@ -61,7 +61,7 @@ def rewinding(postgres_template: str) -> Iterator[Rewinding]:
 
 
 def lost_findings(log: Decklog) -> list[str]:
-    return [finding["what"] for finding in check_up(log, log.db.facts()) if finding["about"] == "failover"]
+    return [finding["what"] for finding in find_problems(log, log.db.facts()) if finding["about"] == "failover"]
 
 
 @pytest.mark.slow
@@ -187,10 +187,10 @@ def test_every_page_of_the_dashboard_opens_on_a_standby(servers: Pair) -> None:
 @pytest.mark.slow
 def test_doctor_warns_of_a_standby_without_synchronous_names(servers: Pair) -> None:
     with Decklog.open(servers.url) as log:
-        (found,) = [one for one in check_up(log, log.db.facts()) if one["about"] == "standby"]
+        (found,) = [one for one in find_problems(log, log.db.facts()) if one["about"] == "standby"]
         assert "synchronous_standby_names" in found["mend"]
     with Decklog.open(servers.standby_url) as log:
-        assert "standby" not in [one["about"] for one in check_up(log, log.db.facts())]
+        assert "standby" not in [one["about"] for one in find_problems(log, log.db.facts())]
 
 
 # The last one: the old primary is gone after it.

@@ -10,7 +10,7 @@ import pytest
 from decklog import Decklog, DecklogError, Denied, ManualClock, ReadOnly
 from decklog.db.postgres import roles
 from decklog.transfer.projects import roles_sql
-from decklog.transfer.prune import Prune, age_of
+from decklog.transfer.prune import Prune, parse_age
 from tests.db import whole_log
 from tests.db.processes import ROOT
 from tests.registry import arguments, operations
@@ -174,7 +174,7 @@ def test_a_manager_decides_and_prunes(owner: Decklog, clock: ManualClock, keys: 
             log.prices.set("m", 1, 1)
         log.trust.demote(reason="not yet")
         clock.advance(days=60)
-        Prune(log, age_of("30d")).run(apply=True)
+        Prune(log, parse_age("30d")).run(apply=True)
     assert owner.journal.verify().ok
     with psycopg.connect(address(owner, "decides")) as connection, pytest.raises(psycopg.errors.RaiseException):
         connection.execute("update entries set body = 'nothing happened'")

@@ -77,10 +77,10 @@ def rows_everywhere(url: str, folder: str) -> Rows:
         Archive(log, folder).verify(result)
         assert [problem.what for problem in result.problems] == []
         assert log.journal.verify().problems == []
-    from decklog.transfer.archive import _rows
+    from decklog.transfer.archive import _read_rows
 
     for name in archived:
-        found += [(row[1], row[2], row[4]) for row in _rows(str(Path(folder, name)))]
+        found += [(row[1], row[2], row[4]) for row in _read_rows(str(Path(folder, name)))]
     return sorted(found, key=str)
 
 

@@ -44,7 +44,7 @@ def test_a_backup_is_the_log_and_only_its_owner_can_read_it(log: Decklog, clock:
 def test_a_file_that_is_there_is_never_overwritten_unasked(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:
     fill(log, clock)
     (tmp_path / "copy.db").write_text("precious")
-    with pytest.raises(Conflict, match="there already"):
+    with pytest.raises(Conflict, match="exists already"):
         back_up(log, str(tmp_path / "copy.db"))
     assert (tmp_path / "copy.db").read_text() == "precious"
     assert back_up(log, str(tmp_path / "copy.db"), overwrite=True).entries == 300

@@ -9,12 +9,12 @@ import pytest
 
 from decklog import Decklog, ManualClock
 from decklog.cli import run
-from decklog.transfer.doctor import check_up, holders
+from decklog.transfer.doctor import find_problems, find_writers
 from tests.transfer.conftest import fill
 
 
 def about(log: Decklog, *, deep: bool = False) -> list[str]:
-    return [finding["about"] for finding in check_up(log, log.db.facts(), deep=deep)]
+    return [finding["about"] for finding in find_problems(log, log.db.facts(), deep=deep)]
 
 
 def doctor(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
@@ -25,7 +25,7 @@ def doctor(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple
 
 def test_a_healthy_log_has_no_findings(log: Decklog, clock: ManualClock) -> None:
     fill(log, clock)
-    assert check_up(log, log.db.facts(), deep=True) == []
+    assert find_problems(log, log.db.facts(), deep=True) == []
 
 
 def test_a_lease_that_ended_long_ago_is_found_with_what_mends_it(log: Decklog, clock: ManualClock) -> None:
@@ -34,7 +34,7 @@ def test_a_lease_that_ended_long_ago_is_found_with_what_mends_it(log: Decklog, c
     clock.advance(minutes=30)
     assert about(log) == []
     clock.advance(hours=1)
-    [finding] = check_up(log, log.db.facts())
+    [finding] = find_problems(log, log.db.facts())
     assert "gone" in finding["what"]
     assert "decklog tasks claim run_1" in finding["mend"]
     log.tasks.claim("run_1", worker="next")
@@ -77,7 +77,7 @@ def test_files_that_others_can_read_are_found(tmp_path: Path, clock: ManualClock
     with Decklog.open(tmp_path / "log.db", clock=clock) as log:
         fill(log, clock)
         os.chmod(tmp_path / "log.db", 0o644)
-        [finding] = check_up(log, log.db.facts())
+        [finding] = find_problems(log, log.db.facts())
         assert finding["mend"] == f"chmod 600 {tmp_path / 'log.db'}"
 
 
@@ -95,11 +95,11 @@ def test_who_holds_the_write_lock_is_named(tmp_path: Path) -> None:
     assert writer.stdout is not None
     assert writer.stdout.readline() == b"held\n"
     with Decklog.open(path, read_only=True) as log:
-        found = holders(log)
+        found = find_writers(log)
         writer.stdin.close()
         writer.wait()
         writer.stdout.close()
-        assert holders(log) == []
+        assert find_writers(log) == []
     if os.path.exists("/proc/locks"):
         assert [holder["pid"] for holder in found] == [writer.pid]
 
@@ -110,7 +110,7 @@ def test_a_budget_whose_sums_are_not_its_charges_is_found(log: Decklog, clock: M
     log.ledger.charge("m", input_tokens=5, cost_microdollars=100, run_id="run_1")
     assert about(log) == []
     log.db.write(lambda: log.db.count("update budget_days set microdollars = 1", {}))
-    [finding] = check_up(log, log.db.facts())
+    [finding] = find_problems(log, log.db.facts())
     assert budget.id in finding["what"]
     assert finding["mend"] == "decklog budgets rebuild"
     log.budgets.rebuild()

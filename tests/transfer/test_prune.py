@@ -13,7 +13,7 @@ from decklog.journal.entry import Entry, EntryKind
 from decklog.journal.replication import Replication
 from decklog.records.record import Page
 from decklog.transfer.move import Move
-from decklog.transfer.prune import Prune, age_of
+from decklog.transfer.prune import Prune, parse_age
 from tests.transfer.conftest import LONG, fill
 from tests.waiting import wait_for_background
 
@@ -96,10 +96,10 @@ def test_a_blob_that_a_record_names_stays(old: Decklog) -> None:
 def test_what_records_were_is_never_dropped_and_ages_are_checked(old: Decklog) -> None:
     with pytest.raises(Invalid, match="never dropped"):
         Prune(old, MONTH, kind="change")
-    assert age_of("36h") == timedelta(hours=36)
+    assert parse_age("36h") == timedelta(hours=36)
     for wrong in ("", "d", "30", "-1d", "1y", "1.5d"):
-        with pytest.raises(Invalid, match="no age"):
-            age_of(wrong)
+        with pytest.raises(Invalid, match="not an age"):
+            parse_age(wrong)
 
 
 def test_a_pruned_log_can_still_be_moved_and_verifies_there(old: Decklog, tmp_path: Path) -> None:

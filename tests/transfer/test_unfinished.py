@@ -12,7 +12,7 @@ import pytest
 from decklog import Decklog
 from decklog.core.errors import DiskFull
 from decklog.transfer.recover.recovery import recover
-from decklog.transfer.restore import back_up, restore, sweep
+from decklog.transfer.restore import back_up, remove_leftovers, restore
 
 HOURS_AGO = time.time() - 3 * 3600
 
@@ -55,7 +55,7 @@ def test_what_is_being_worked_on_stays(tmp_path: Path, gone: int) -> None:
     leave(tmp_path / kept[1], age=time.time())
     leave(tmp_path / kept[2])
     leave(tmp_path / kept[3])
-    sweep(str(tmp_path))
+    remove_leftovers(str(tmp_path))
     assert sorted(os.listdir(tmp_path)) == sorted(kept)
 
 
@@ -93,7 +93,7 @@ def test_what_is_killed_in_the_middle_changes_nothing_and_leaves_nothing_for_goo
     for path in left:
         for file in (*path.rglob("*"), path):
             os.utime(file, (HOURS_AGO, HOURS_AGO))
-    sweep(str(tmp_path))
+    remove_leftovers(str(tmp_path))
     assert {name for name in os.listdir(tmp_path) if not name.startswith(("decklog.db-", "backup.db-"))} == set(before)
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
 

@@ -8,13 +8,13 @@ import pytest
 from decklog import Decklog
 from decklog.journal import walk
 from decklog.transfer import verify_steps
-from decklog.transfer.verify_steps import Steps
+from decklog.transfer.verify_steps import VerifySteps
 from tests.db.tampering import PostgresVictim, SqliteVictim
 
 
 def steps(log: Decklog, known: dict[str, Any] | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     told: list[dict[str, Any]] = []
-    result = Steps(log, known).run(lambda step: told.append(json.loads(json.dumps(step))))
+    result = VerifySteps(log, known).run(lambda step: told.append(json.loads(json.dumps(step))))
     return result.as_dict(), told
 
 
@@ -85,7 +85,7 @@ def test_entries_that_come_while_it_goes_on_are_walked_too(some: Decklog) -> Non
             some.journal.append("r1", "meanwhile")
             some.runs.start("meanwhile", run_id="r8")
 
-    found, whole = Steps(some).run(told), some.journal.verify()
+    found, whole = VerifySteps(some).run(told), some.journal.verify()
     # Records are those of the moment in which they were compared.
     assert {**found.as_dict(), "records": whole.records} == whole.as_dict()
     assert found.records == whole.records - 1

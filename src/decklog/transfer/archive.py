@@ -1,4 +1,4 @@
-"""Archives: the entries of old runs in files that can be verified and brought back.
+"""Archives: the entries of old runs in files that can be verified and restored.
 
 A partition of a PostgreSQL log becomes a file, an entry in the stream `@archive` names it with its digest and the heads of its
 streams, and one transaction drops the partition. After a kill at any point, the same call finishes the work.
@@ -30,7 +30,7 @@ from decklog.journal.rows import COLUMNS, SELECT
 from decklog.journal.texts import Texts
 from decklog.log import Decklog
 from decklog.stores.overview import task_counts
-from decklog.transfer.reading import Progress, WorkResult, silent
+from decklog.transfer.reading import Progress, WorkResult, no_progress
 
 Row = tuple[Any, ...]
 
@@ -57,8 +57,8 @@ _ENTRIES = f"{SELECT} where pos >= :start and pos < :end order by pos"
 
 
 @dataclass(kw_only=True)
-class Archived(WorkResult):
-    """What was archived, or brought back: the files, and how many runs and entries are in them."""
+class ArchiveResult(WorkResult):
+    """The archived or restored files, with the numbers of their runs and entries."""
 
     files: list[str] = field(default_factory=list)
     runs: int = 0
@@ -67,7 +67,7 @@ class Archived(WorkResult):
 
 @dataclass(kw_only=True)
 class Manifest:
-    """What the journal knows of an archive: its file and digest, and number and hash of the last entry of each stream."""
+    """The journal's record of an archive: file, digest, and the number and hash of each stream's last entry."""
 
     first_no: int
     end_no: int
@@ -80,7 +80,7 @@ class Manifest:
 class Archive:
     """Writes, verifies and restores the archives of a log in a folder."""
 
-    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = no_progress) -> None:
         if log.db.engine != "postgres":
             raise Invalid(
                 "a SQLite log has no partitions to archive", hint="Drop old texts instead: decklog prune --older-than 90d --apply"
@@ -92,16 +92,16 @@ class Archive:
 
     # Writing
 
-    def create(self, before: datetime) -> Archived:
+    def create(self, before: datetime) -> ArchiveResult:
         """Archive every partition whose runs have all ended before a time."""
         ranges = self._db.read(lambda: self._db.rows(_ENDED, {"before": to_text(before)})[1])
-        result = Archived()
+        result = ArchiveResult()
         os.makedirs(self._folder, exist_ok=True)
         for done, (first, end) in enumerate(ranges):
             self._progress("archiving partitions", done, len(ranges))
-            self._count(first, end)
+            self._update_task_counts(first, end)
             manifest = self._write(first, end)
-            self._note(manifest)
+            self._append_manifest(manifest)
             self._db.write(lambda manifest=manifest: self._drop(manifest))  # type: ignore[misc]
             result.files.append(os.path.join(self._folder, manifest.file))
             result.runs += len(manifest.heads)
@@ -115,10 +115,10 @@ class Archive:
         partial = f"{path}.{os.getpid()}.partial"
         try:
             with open(partial, "wb") as file:
-                manifest = self._db.read(lambda: self._fill(file, name, first, end))
+                manifest = self._db.read(lambda: self._write_rows(file, name, first, end))
                 file.flush()
                 sync_descriptor(file.fileno())
-            manifest.sha256 = _digest_of(partial)
+            manifest.sha256 = _hash_file(partial)
             os.replace(partial, path)
         finally:
             if os.path.exists(partial):
@@ -126,7 +126,7 @@ class Archive:
         sync(self._folder)
         return manifest
 
-    def _fill(self, file: Any, name: str, first: int, end: int) -> Manifest:
+    def _write_rows(self, file: Any, name: str, first: int, end: int) -> Manifest:
         file.seek(0)
         file.truncate()
         heads, entries = self._heads(first, end), 0
@@ -136,16 +136,16 @@ class Archive:
                 entries += 1
         return Manifest(first_no=first, end_no=end, file=name, sha256="", entries=entries, heads=heads)
 
-    def _count(self, first: int, end: int) -> None:
-        """Bring the task counts of runs up to date: later nobody can read their entries."""
+    def _update_task_counts(self, first: int, end: int) -> None:
+        """Update the task counts of runs while their entries can still be read."""
         for run_id in self._db.read(lambda: self._heads(first, end)):
             self._db.write(lambda run_id=run_id: task_counts.catch_up(self._db, run_id))  # type: ignore[misc]
 
     def _heads(self, first: int, end: int) -> dict[str, list[Any]]:
-        """Return number and hash of the last entry of each stream of a range."""
+        """Return the number and hash of each stream's last entry."""
         return {stream: [seq, hash] for stream, seq, hash in self._db.rows(_HEADS, {"first": first, "end": end})[1]}
 
-    def _note(self, manifest: Manifest) -> None:
+    def _append_manifest(self, manifest: Manifest) -> None:
         self._log.journal.append(
             STREAM,
             f"Archived {len(manifest.heads)} runs in {manifest.file}",
@@ -158,7 +158,7 @@ class Archive:
     def _drop(self, manifest: Manifest) -> None:
         """Drop the partition of a range, unless a run of it was written to since its file was."""
         bound = {"first": manifest.first_no, "end": manifest.end_no}
-        # Waits for runs that are being started, and keeps others from starting for a moment.
+        # Wait for runs that are starting, and block new ones for a moment.
         self._db.rows("lock table streams in share mode", {})
         if self._heads(manifest.first_no, manifest.end_no) != manifest.heads:
             raise Conflict("a run was written to while it was archived", hint="Nothing was dropped. Try again.")
@@ -173,12 +173,12 @@ class Archive:
 
     # Bringing back
 
-    def restore(self, file: str) -> Archived:
-        """Bring the entries of a file back, all or nothing. A file that was restored before changes nothing."""
-        manifest = self._checked(file)
+    def restore(self, file: str) -> ArchiveResult:
+        """Restore the entries of a file, all or nothing. A second time changes nothing."""
+        manifest = self._check_file(file)
         if self._db.write(lambda: self._restore(file, manifest)):
-            return Archived(files=[file], runs=len(manifest.heads), entries=manifest.entries)
-        return Archived(files=[file])
+            return ArchiveResult(files=[file], runs=len(manifest.heads), entries=manifest.entries)
+        return ArchiveResult(files=[file])
 
     def _restore(self, file: str, manifest: Manifest) -> bool:
         bound = {"first": manifest.first_no, "end": manifest.end_no}
@@ -186,12 +186,12 @@ class Archive:
         if not self._db.count(sql, bound):
             return False
         self._db.rows("select add_entry_range(:first, :end)", bound)
-        entries, found = 0, _rows(file)
+        entries, found = 0, _read_rows(file)
         while rows := list(islice(found, _BATCH)):
             self._db.insert("entries", COLUMNS, rows)
             entries += len(rows)
             self._progress("restoring entries", entries, manifest.entries)
-        problems = list(_problems(file, manifest))
+        problems = list(_find_problems(file, manifest))
         if problems:
             raise Damaged(f"{manifest.file} does not verify: {problems[0]['what']}")
         self._log.journal.append(STREAM, f"Restored {manifest.file}", kind=EntryKind.EVENT, subtype=_RESTORED)
@@ -199,12 +199,12 @@ class Archive:
 
     # Reading
 
-    def extract(self, file: str, target: Decklog, run_id: str | None = None) -> Archived:
+    def extract(self, file: str, target: Decklog, run_id: str | None = None) -> ArchiveResult:
         """Copy the runs of a file, or one of them, to another log, where every command can read them."""
-        manifest = self._checked(file)
+        manifest = self._check_file(file)
         given_out, taken = Replication.of(self._log), Replication.of(target)
-        rows = (row for row in _rows(file) if run_id in (None, row[chain.STREAM]))
-        result = Archived(files=[file], runs=1 if run_id is not None else len(manifest.heads))
+        rows = (row for row in _read_rows(file) if run_id in (None, row[chain.STREAM]))
+        result = ArchiveResult(files=[file], runs=1 if run_id is not None else len(manifest.heads))
         while batch := list(islice(rows, _BATCH)):
             entries = [dict(zip(FIELDS, row[1:], strict=True)) for row in batch]
             digests = {entry[f"{name}_digest"] for entry in entries for name in ("body", "payload")} - {None}
@@ -215,28 +215,28 @@ class Archive:
         target.rebuild()
         return result
 
-    def _checked(self, file: str) -> Manifest:
+    def _check_file(self, file: str) -> Manifest:
         """Return the manifest of a file that matches the journal."""
         name = os.path.basename(file)
-        manifest = self._manifest(name)
+        manifest = self._find_manifest(name)
         if manifest is None:
             raise NotFound(f"the journal of this log names no archive {name}")
         if not os.path.exists(file):
             raise NotFound(f"there is no file {file}")
-        if _digest_of(file) != manifest.sha256:
+        if _hash_file(file) != manifest.sha256:
             raise Damaged(f"{name} is not the file that was archived: its digest differs")
         return manifest
 
     # Verifying
 
     def verify(self, result: Verification) -> None:
-        """Check the files of all archived ranges against the journal; add what is wrong."""
+        """Check the files of all archived ranges against the journal; add problems to the result."""
         ranges = self._db.read(
             lambda: self._db.rows("select first_no, end_no, archive from entry_ranges where archive is not null", {})[1]
         )
         for done, (first, end, name) in enumerate(ranges):
             self._progress("verifying archives", done, len(ranges))
-            manifest = self._manifest(name)
+            manifest = self._find_manifest(name)
             where = {"table": "entry_ranges", "record_id": str(first), "column": "archive"}
             if manifest is None or (manifest.first_no, manifest.end_no) != (first, end):
                 result.bad(f"the archive {name} is named by no entry", **where)
@@ -246,9 +246,9 @@ class Archive:
             if not os.path.exists(path):
                 result.bad(f"the archive {name} is not in {self._folder}", **where)
                 continue
-            if _digest_of(path) != manifest.sha256:
+            if _hash_file(path) != manifest.sha256:
                 result.bad(f"the archive {name} is not the file that was written: its digest differs", **where)
-            problems = list(_problems(path, manifest))
+            problems = list(_find_problems(path, manifest))
             for problem in problems:
                 result.bad(**problem)
             if not problems:
@@ -259,7 +259,7 @@ class Archive:
     def _check_records(self, path: str, result: Verification) -> None:
         """Compare the records of archived runs with their newest entries."""
         newest: dict[str, dict[str, Row]] = {}
-        for row in _rows(path):
+        for row in _read_rows(path):
             if row[chain.RECORD_TABLE] is not None:
                 newest.setdefault(row[chain.RECORD_TABLE], {})[row[chain.RECORD_ID]] = row
         classes = self._log.record_classes()
@@ -279,8 +279,8 @@ class Archive:
                 where = {"stream": stream, "table": "streams", "record_id": stream, "column": "head_seq"}
                 result.bad(f"the stream {stream} has another head than its archive {manifest.file}", **where)
 
-    def _manifest(self, name: str) -> Manifest | None:
-        """Find what the journal knows of a file; the newest entry counts."""
+    def _find_manifest(self, name: str) -> Manifest | None:
+        """Return the newest manifest of a file in the journal; None without one."""
         found: list[Entry] = self._log.journal.find(STREAM, subtype=_ARCHIVED, limit=1000)
         for entry in found:
             if isinstance(entry.payload, dict) and entry.payload.get("file") == name:
@@ -289,7 +289,7 @@ class Archive:
 
 
 @contextmanager
-def archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
+def open_archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
     """Open a run of an archive as a separate log, which is removed afterwards."""
     with TemporaryDirectory(prefix="decklog-archive-") as folder, Decklog.open(os.path.join(folder, "decklog.db")) as target:
         Archive(log, os.path.dirname(file)).extract(file, target, run_id)
@@ -297,7 +297,7 @@ def archived_run(log: Decklog, file: str, run_id: str) -> Iterator[Decklog]:
 
 
 def refuse_archived(log: Decklog, stream: str | None = None) -> None:
-    """Refuse to copy a log, or one run, whose entries are not all here."""
+    """Raise Conflict if the log, or the run, has archived entries: a copy would lack them."""
     archived = log.db.read(log.db.archived)
     if archived if stream is None else stream in archived:
         raise Conflict(
@@ -305,7 +305,7 @@ def refuse_archived(log: Decklog, stream: str | None = None) -> None:
         )
 
 
-def _digest_of(path: str) -> str:
+def _hash_file(path: str) -> str:
     digest = sha256()
     with open(path, "rb") as file:
         while block := file.read(1 << 20):
@@ -313,7 +313,7 @@ def _digest_of(path: str) -> str:
     return digest.hexdigest()
 
 
-def _rows(path: str) -> Iterator[Row]:
+def _read_rows(path: str) -> Iterator[Row]:
     with gzip.open(path, "rt", encoding="utf-8") as file:
         for line in file:
             row = json.loads(line)
@@ -322,11 +322,11 @@ def _rows(path: str) -> Iterator[Row]:
             yield tuple(row)
 
 
-def _problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    """Walk the chains of a file; name what does not follow, and streams with another end than in the manifest."""
+def _find_problems(path: str, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """Verify the chains of a file; yield broken links and streams that end differently from the manifest."""
     seen: dict[str, list[Any]] = {}
     try:
-        for number, rows in groupby(_rows(path), lambda row: row[0] // STREAM_SIZE):
+        for number, rows in groupby(_read_rows(path), lambda row: row[0] // STREAM_SIZE):
             previous, seq = chain.START, 0
             for row in rows:
                 name, seq = str(row[chain.STREAM]), seq + 1

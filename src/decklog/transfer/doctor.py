@@ -1,4 +1,4 @@
-"""What ails a log beyond its settings: stuck leases, wrong sums, unreadable pages, broken chains, a lock that someone holds."""
+"""Find problems of a log: stuck leases, wrong sums, unreadable pages, broken chains, held locks. Also verify and measure it."""
 
 import json
 import os
@@ -19,8 +19,8 @@ from decklog.journal.journal import LOST_WRITES
 from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Anchors, Verifier
 from decklog.log import Decklog
-from decklog.transfer.reading import Progress, silent
-from decklog.transfer.verify_steps import Steps
+from decklog.transfer.reading import Progress, no_progress
+from decklog.transfer.verify_steps import VerifySteps
 
 Finding = dict[str, str]
 
@@ -32,19 +32,25 @@ _PAGE_SECONDS = 2.5
 _LARGE_WAL = 256 * 1024 * 1024
 
 
-def check_up(log: Decklog, facts: dict[str, Any], *, deep: bool = False, progress: Progress = silent) -> list[Finding]:
-    """List what is wrong, each with the command that mends it. `deep` also checks every page and walks every chain.
+def find_problems(log: Decklog, facts: dict[str, Any], *, deep: bool = False, progress: Progress = no_progress) -> list[Finding]:
+    """List the problems of a log, each with the command that fixes it. `deep` also checks all pages and hash chains.
 
     Without it, checking pages ends after some seconds; `facts` get `unchecked_tables`.
     """
-    findings = [*_room(facts), *_permissions(facts), *_wal(log, facts), *_unread(log), *_pages(log, facts, deep, progress)]
+    findings = [
+        *_check_disk(facts),
+        *_check_permissions(facts),
+        *_check_wal(log, facts),
+        *_check_unread_bytes(log),
+        *_check_pages(log, facts, deep, progress),
+    ]
     if findings and findings[-1]["about"] == "page":
-        return findings  # what can't be read can't be asked either
-    findings += [*_standbys(facts), *_lost_writes(log)]
-    return [*findings, *_stuck_leases(log), *_budgets(log), *(_chains(log, progress) if deep else [])]
+        return findings  # the checks below need a readable log
+    findings += [*_check_standbys(facts), *_find_lost_writes(log)]
+    return [*findings, *_find_stuck_leases(log), *_check_budgets(log), *(_check_chains(log, progress) if deep else [])]
 
 
-def holders(log: Decklog) -> list[dict[str, object]]:
+def find_writers(log: Decklog) -> list[dict[str, object]]:
     """List the processes that write to a SQLite log at this moment, on systems with /proc/locks."""
     if log.db.engine != "sqlite":
         return []
@@ -55,7 +61,7 @@ def _finding(about: str, what: str, mend: str) -> Finding:
     return {"about": about, "what": what, "mend": mend}
 
 
-def _permissions(facts: dict[str, Any]) -> list[Finding]:
+def _check_permissions(facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite":
         return []
     path = str(facts["path"])
@@ -70,13 +76,13 @@ def _permissions(facts: dict[str, Any]) -> list[Finding]:
     return found
 
 
-def _room(facts: dict[str, Any]) -> list[Finding]:
+def _check_disk(facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite" or facts["read_only"] or not is_full(facts["path"]):
         return []
     return [_finding("disk", f"the disk is full; {facts['path']} can be read and not written", "Free some space on that disk.")]
 
 
-def _wal(log: Decklog, facts: dict[str, Any]) -> list[Finding]:
+def _check_wal(log: Decklog, facts: dict[str, Any]) -> list[Finding]:
     if facts["engine"] != "sqlite" or int(facts["wal_bytes"]) <= _LARGE_WAL:
         return []
     readers = [str(holder["pid"]) for holder in holders_of(f"{log.db.target}-shm")]
@@ -88,14 +94,14 @@ def _wal(log: Decklog, facts: dict[str, Any]) -> list[Finding]:
     ]
 
 
-def _standbys(facts: dict[str, Any]) -> list[Finding]:
+def _check_standbys(facts: dict[str, Any]) -> list[Finding]:
     if not facts.get("standbys") or facts["synchronous_standby_names"]:
         return []
     what = f"{counted(facts['standbys'], 'standby')} without synchronous_standby_names: a failover can lose acknowledged writes"
     return [_finding("standby", what, "alter system set synchronous_standby_names = 'ANY 1 (*)'; select pg_reload_conf();")]
 
 
-def _lost_writes(log: Decklog) -> list[Finding]:
+def _find_lost_writes(log: Decklog) -> list[Finding]:
     since = log.clock.now() - _RECENT
     return [
         _finding("failover", f"{entry.at:%Y-%m-%d %H:%M} {entry.body}", f"decklog journal get @desk {entry.seq}")
@@ -103,12 +109,12 @@ def _lost_writes(log: Decklog) -> list[Finding]:
     ]
 
 
-def _unread(log: Decklog) -> list[Finding]:
+def _check_unread_bytes(log: Decklog) -> list[Finding]:
     mend = f"decklog recover {log.db.target} (after a copy of the file and its -wal)"
     return [_finding("wal", what, mend) for found in log.db.check_wal() for what in found]
 
 
-def _pages(log: Decklog, facts: dict[str, Any], deep: bool, progress: Progress) -> list[Finding]:
+def _check_pages(log: Decklog, facts: dict[str, Any], deep: bool, progress: Progress) -> list[Finding]:
     try:
         wrong, facts["unchecked_tables"] = log.db.check_pages(_MOST_PAGES, None if deep else _PAGE_SECONDS, progress)
     except Damaged as problem:
@@ -117,7 +123,7 @@ def _pages(log: Decklog, facts: dict[str, Any], deep: bool, progress: Progress) 
     return [_finding("page", f"the file is damaged: {text.strip()}", mend) for text in wrong[:_MOST_PAGES]]
 
 
-def _stuck_leases(log: Decklog) -> list[Finding]:
+def _find_stuck_leases(log: Decklog) -> list[Finding]:
     sql = """
         select id, run_id, worker, leased_until
           from tasks
@@ -138,8 +144,8 @@ def _stuck_leases(log: Decklog) -> list[Finding]:
     ]
 
 
-def _budgets(log: Decklog) -> list[Finding]:
-    """Look for running sums that are not those of the charges: a budget would then stop too early or too late."""
+def _check_budgets(log: Decklog) -> list[Finding]:
+    """Find budget sums that differ from the charges; such a budget would stop too early or too late."""
     days: dict[str, list[str]] = {}
     for problem in log.budgets.check()["problems"]:
         days.setdefault(problem["budget_id"], []).append(problem["day"])
@@ -154,7 +160,7 @@ def _budgets(log: Decklog) -> list[Finding]:
     ]
 
 
-def _chains(log: Decklog, progress: Progress) -> list[Finding]:
+def _check_chains(log: Decklog, progress: Progress) -> list[Finding]:
 
     found = []
     is_file = log.db.engine == "sqlite"
@@ -166,12 +172,12 @@ def _chains(log: Decklog, progress: Progress) -> list[Finding]:
 
 
 _SECONDS_BETWEEN_SAVES = 1.0
-# An older run begins anew: what it walked may have been changed since.
+# Older runs start again: verified entries may have changed since.
 _SECONDS_RESUMABLE = 24 * 3600.0
 
 
 class VerifyMarks:
-    """What this user has verified of one log, kept in the state folder: how far an unfinished run came, and the last anchor."""
+    """The user's verification state of a log, in the state folder: the heads of an unfinished run, and the last anchor."""
 
     def __init__(self, log: Decklog) -> None:
         home = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
@@ -184,18 +190,18 @@ class VerifyMarks:
         self._log = log.db.made_at()
 
     def unfinished(self) -> dict[str, Any]:
-        """Return the heads that an interrupted run of the last day has walked."""
+        """Return the heads that an interrupted run of the last day has verified."""
         try:
             with open(self._unfinished, encoding="utf-8") as file:
                 kept = json.load(file)
             if kept["log"] == self._log and time.time() - kept["at"] < _SECONDS_RESUMABLE:
                 return dict(kept["heads"])
         except (OSError, ValueError, KeyError, TypeError):
-            pass  # what is not as we write it counts as not there
+            pass  # ignore an invalid file
         return {}
 
     def save(self, heads: dict[str, Any]) -> None:
-        """Keep how far a run has come. Where nothing can be written, an interrupted run begins anew."""
+        """Save the progress of a run. If that fails, an interrupted run starts again."""
         partial = f"{self._unfinished}.{os.getpid()}"
         with suppress(OSError):
             self.make_folder()
@@ -211,14 +217,14 @@ class VerifyMarks:
         os.makedirs(self._folder, mode=0o700, exist_ok=True)
 
 
-def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = silent) -> Verification:
-    """Verify a whole log; after an interruption, continue behind the entries that were walked before.
+def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = no_progress) -> Verification:
+    """Verify a whole log; after an interruption, continue after the entries that were already verified.
 
     With `full`, start from the beginning and compare all words of the text index, of which a large log has a sample compared.
     """
     marks = VerifyMarks(log)
     heads: dict[str, Any] = {} if full else marks.unfinished()
-    steps = Steps(log, heads, full=full)
+    steps = VerifySteps(log, heads, full=full)
     saved_at = time.monotonic()
 
     def note(step: dict[str, Any]) -> None:
@@ -242,14 +248,14 @@ def verify(log: Decklog, *, anchor: str | None = None, full: bool = False, progr
         result.anchored = compared.anchored
         result.problems += compared.problems
     if result.ok:
-        _keep(marks, anchor, steps.heads())
+        _save_anchor(marks, anchor, steps.heads())
     return result
 
 
 def verify_since_anchor(
-    log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = silent
+    log: Decklog, *, anchor: str | None = None, full: bool = False, progress: Progress = no_progress
 ) -> Verification:
-    """Verify what was written after the anchor, or after the last successful run; everything where there was none."""
+    """Verify entries after the anchor or the last successful run; without either, verify everything."""
     marks = VerifyMarks(log)
     path = anchor or marks.anchor
     if full or not any(Anchors(path).kept()):
@@ -257,7 +263,7 @@ def verify_since_anchor(
     return log.journal.verify(anchor=path, since_anchor=True)
 
 
-def _keep(marks: VerifyMarks, anchor: str | None, heads: list[StreamHead]) -> None:
+def _save_anchor(marks: VerifyMarks, anchor: str | None, heads: list[StreamHead]) -> None:
     if anchor is not None:
         Anchors(anchor).keep(heads)
         return
@@ -270,7 +276,7 @@ def _keep(marks: VerifyMarks, anchor: str | None, heads: list[StreamHead]) -> No
 Gauge = tuple[str, str, str, float]
 
 _SECONDS = 2.0
-_TEXTS = {
+_GAUGE_TEXTS = {
     "up": "Whether the log could be read.",
     "entries_not_indexed": "Entries that are not in the text index yet.",
     "expired_leases": "Running tasks whose lease has expired.",
@@ -281,7 +287,7 @@ _TEXTS = {
     "standby": "Whether the server is a read-only standby.",
     "replication_lag_seconds": "How far a standby is behind its primary.",
 }
-NAMES = tuple(_TEXTS)
+GAUGE_NAMES = tuple(_GAUGE_TEXTS)
 _EXPIRED = "select count(*) from tasks where state = 'running' and leased_until < :now"
 
 
@@ -293,21 +299,21 @@ def check_ready(log: Decklog) -> None:
         raise Invalid(f"the log has schema {found}; this Decklog needs {known}", found=found, needed=known)
 
 
-def gauges(log: Decklog) -> list[Gauge]:
-    """Measure the log; one that can't be read is not up and gives nothing else."""
+def measure_gauges(log: Decklog) -> list[Gauge]:
+    """Measure the log; for an unreadable one, return only that it is not up."""
     try:
         with log.db.within(_SECONDS):
-            found = {"up": 1.0, **log.db.read(lambda: _measured(log))}
+            found = {"up": 1.0, **log.db.read(lambda: _measure(log))}
     except DecklogError:
         found = {"up": 0.0}
-    return [(f"decklog_{name}", _kind(name), _TEXTS[name], value) for name, value in found.items()]
+    return [(f"decklog_{name}", _gauge_type(name), _GAUGE_TEXTS[name], value) for name, value in found.items()]
 
 
-def _kind(name: str) -> str:
+def _gauge_type(name: str) -> str:
     return "counter" if name.endswith("_total") else "gauge"
 
 
-def _measured(log: Decklog) -> dict[str, float]:
+def _measure(log: Decklog) -> dict[str, float]:
     expired = log.db.one(_EXPIRED, {"now": to_text(log.clock.steady())})
     return {
         "entries_not_indexed": log.journal.not_indexed(),

@@ -18,7 +18,7 @@ from decklog.journal.rows import RESERVED, StreamHead
 from decklog.log import Decklog
 from decklog.records.values import to_json
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.reading import DIGEST, Progress, WorkResult, digest_batches_of, digests_in, entries_of, silent
+from decklog.transfer.reading import DIGEST, Progress, WorkResult, find_digests, no_progress, read_blob_digests, read_entries
 
 Line = tuple[int, dict[str, Any]]
 
@@ -30,7 +30,7 @@ _LONGEST = 180
 _DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\.|$)")
 
 
-def file_of(stream: str) -> str:
+def stream_file_name(stream: str) -> str:
     """Name the file of a stream.
 
     All but small letters, digits and a few signs is written as `%xx`: some file systems take `Run` and `run` for one name.
@@ -49,8 +49,8 @@ _LAST_BLOCK = 64 * 1024
 
 
 @dataclass(kw_only=True)
-class Exported(WorkResult):
-    """What was written."""
+class ExportResult(WorkResult):
+    """The result of an export."""
 
     folder: str
     streams: int = 0
@@ -59,15 +59,15 @@ class Exported(WorkResult):
 
 
 class JsonlExport:
-    """Writes a folder. The same log gives the same bytes, on either engine."""
+    """Writes a log to a folder. The bytes are the same for the same log on either engine."""
 
-    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = no_progress) -> None:
         self._log = log
         self._folder = os.path.abspath(folder)
         self._progress = progress
-        self._done = Exported(folder=self._folder)
+        self._done = ExportResult(folder=self._folder)
 
-    def run(self, stream: str | None = None) -> Exported:
+    def run(self, stream: str | None = None) -> ExportResult:
         """Write all streams, or one with the blobs it names. Files of other streams in the folder are left alone."""
         refuse_archived(self._log, stream)
         heads = self._log.journal.heads()
@@ -80,20 +80,20 @@ class JsonlExport:
         named: set[str] = set()
         for head in heads:
             self._write_stream(head, whole, named if stream is not None else None)
-        for digests in digest_batches_of(self._log) if stream is None else [sorted(named)]:
+        for digests in read_blob_digests(self._log) if stream is None else [sorted(named)]:
             for digest in digests:
                 self._write_blob(digest)
         return self._done
 
     def _write_stream(self, head: StreamHead, whole: int, named: set[str] | None) -> None:
-        path = os.path.join(self._folder, file_of(head["stream"]))
-        self._refuse_to_lose(path, head["stream"])
+        path = os.path.join(self._folder, stream_file_name(head["stream"]))
+        self._check_existing_file(path, head["stream"])
         partial = path + ".partial"
-        with os.fdopen(_fresh(partial), "wb") as file:
-            for batch in entries_of(self._log, head["stream"], after=0, until=head["seq"]):
-                file.writelines(map(line_of, batch))
+        with os.fdopen(_create_file(partial), "wb") as file:
+            for batch in read_entries(self._log, head["stream"], after=0, until=head["seq"]):
+                file.writelines(map(format_line, batch))
                 if named is not None:
-                    named.update(digest for entry in batch for digest in digests_in(entry))
+                    named.update(digest for entry in batch for digest in find_digests(entry))
                 self._done.entries += len(batch)
                 self._progress("exporting entries", self._done.entries, whole)
             file.flush()
@@ -101,9 +101,9 @@ class JsonlExport:
         os.replace(partial, path)
         self._done.streams += 1
 
-    def _refuse_to_lose(self, path: str, stream: str) -> None:
-        """Check that an existing file holds nothing but the beginning of this stream."""
-        last = _last_line(path)
+    def _check_existing_file(self, path: str, stream: str) -> None:
+        """Raise Conflict if an existing file has entries that the stream lacks."""
+        last = _read_last_line(path)
         if last is None:
             return
         try:
@@ -114,7 +114,7 @@ class JsonlExport:
         if not ours or ours[0]["hash"] != hash:
             raise Conflict(
                 f"{path} ends with an entry that this log does not have, and was left as it is",
-                hint=f"Take it in first: decklog import jsonl {self._folder}",
+                hint=f"Import it first: decklog import jsonl {self._folder}",
                 path=path,
                 stream=stream,
             )
@@ -122,23 +122,23 @@ class JsonlExport:
     def _write_blob(self, digest: str) -> None:
         path = os.path.join(self._folder, BLOBS, digest)
         for _, content in [] if os.path.lexists(path) else Replication.of(self._log).blobs([digest]):
-            with os.fdopen(_fresh(path + ".partial"), "wb") as file:
+            with os.fdopen(_create_file(path + ".partial"), "wb") as file:
                 file.write(content)
             os.replace(path + ".partial", path)
         self._done.blobs += os.path.lexists(path)
 
 
-def line_of(entry: dict[str, Any]) -> bytes:
-    """Write an entry as its line. Columns without a value are left out, so a column that is added one day changes no line."""
+def format_line(entry: dict[str, Any]) -> bytes:
+    """Return an entry as a line. Empty columns are omitted, so that a new column does not change old lines."""
     return to_json({name: value for name, value in entry.items() if value is not None}).encode() + b"\n"
 
 
-def _fresh(path: str) -> int:
+def _create_file(path: str) -> int:
     return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
 
 
-def _last_line(path: str) -> bytes | None:
-    """Read a file's last line; None when there is no file or nothing in it."""
+def _read_last_line(path: str) -> bytes | None:
+    """Return a file's last line; None if there is no file or it is empty."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
@@ -163,7 +163,7 @@ _NEEDED = ("stream", "seq", "at", "hash", "kind")
 
 @dataclass(kw_only=True)
 class LoadSummary(WorkResult):
-    """What was new, and what was here already."""
+    """The counts of new and known records."""
 
     folder: str
     streams: int = 0
@@ -172,14 +172,14 @@ class LoadSummary(WorkResult):
     blobs: int = 0
 
 
-class _OnlyTogether(Exception):
-    """Undoes a search for the line that fails, when each can be taken for itself."""
+class _RollBack(Exception):
+    """Rolls back the search for a failing line, if every line alone succeeds."""
 
 
 class JsonlImport:
-    """Reads a folder batch by batch; each batch comes in whole or not at all, and a second import goes on where one ended."""
+    """Imports a folder in batches, each all or nothing. After an interruption, a second import continues."""
 
-    def __init__(self, log: Decklog, folder: str, progress: Progress = silent) -> None:
+    def __init__(self, log: Decklog, folder: str, progress: Progress = no_progress) -> None:
         self._log = log
         self._folder = os.path.abspath(folder)
         self._progress = progress
@@ -188,67 +188,67 @@ class JsonlImport:
     def run(self) -> LoadSummary:
         if not os.path.isdir(self._folder):
             raise NotFound(f"there is no folder {self._folder} to import from")
-        # Records of the reserved streams name runs, and no run names them.
+        # Import reserved streams last: their records refer to runs, but not the other way round.
         names = sorted(os.listdir(self._folder), key=lambda name: (name.startswith("@"), name))
         names = [name for name in names if name.endswith(SUFFIX)]
         if not names:
             raise NotFound(f"{self._folder} has no *{SUFFIX} file", hint="decklog export jsonl DIR writes them.")
-        self._take_blobs()
+        self._import_blobs()
         for name in names:
-            self._take_stream(name)
-        # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
+            self._import_stream(name)
+        # Budget sums and the memory's index are not in entries, so rebuild them from the records.
         self._log.rebuild()
         return self._done
 
     # Streams
 
-    def _take_stream(self, name: str) -> None:
-        with _plain_file(os.path.join(self._folder, name)) as file:
+    def _import_stream(self, name: str) -> None:
+        with _open_plain_file(os.path.join(self._folder, name)) as file:
             batch: list[Line] = []
-            for line in _lines(file, name):
+            for line in _read_lines(file, name):
                 batch.append(line)
                 if len(batch) == _BATCH:
-                    self._receive(name, batch)
+                    self._import_batch(name, batch)
                     batch = []
-            self._receive(name, batch)
+            self._import_batch(name, batch)
         self._done.streams += 1
 
-    def _receive(self, name: str, batch: list[Line]) -> None:
+    def _import_batch(self, name: str, batch: list[Line]) -> None:
         if not batch:
             return
         try:
             new = Replication.of(self._log).receive([entry for _, entry in batch])
         except DecklogError as problem:
-            raise self._explained(problem, name, batch) from problem
+            raise self._locate_problem(problem, name, batch) from problem
         self._done.entries += new
         self._done.already += len(batch) - new
         self._progress("importing entries", self._done.entries + self._done.already, 0)
 
-    def _explained(self, problem: DecklogError, name: str, batch: list[Line]) -> DecklogError:
+    def _locate_problem(self, problem: DecklogError, name: str, batch: list[Line]) -> DecklogError:
         """Return the error with the line that caused it."""
         seq = problem.details.get("seq")
         number = next((number for number, entry in batch if entry["seq"] == seq), None)
         if number is None:
-            number, problem = self._culprit(problem, batch)
-        return _at(problem, name, number)
+            number, problem = self._find_failing_line(problem, batch)
+        return _add_place(problem, name, number)
 
-    def _culprit(self, problem: DecklogError, batch: list[Line]) -> tuple[int, DecklogError]:
-        """Take the entries one by one until one fails, and keep nothing of it."""
+    def _find_failing_line(self, problem: DecklogError, batch: list[Line]) -> tuple[int, DecklogError]:
+        """Import the entries one by one until one fails, and roll back; return its line and its error."""
         taken = 0
         try:
             with self._log.transaction():
                 for _, entry in batch:
                     Replication.of(self._log).receive([entry])
                     taken += 1
-                raise _OnlyTogether
+                raise _RollBack
         except DecklogError as closer:
             return batch[taken][0], closer
-        except _OnlyTogether:
+        except _RollBack:
             return batch[0][0], problem
 
     # Blobs
 
-    def _take_blobs(self) -> None:
+    def _import_blobs(self) -> None:
         folder = os.path.join(self._folder, BLOBS)
         if not os.path.lexists(folder):
             return
@@ -259,23 +259,23 @@ class JsonlImport:
             if DIGEST.fullmatch(name) is None:
                 raise Invalid(f"{path} is not named by a digest", hint="Only blobs belong there.", path=path)
             if Replication.of(self._log).find_missing_blobs([name]):
-                self._take_blob(path, name)
+                self._import_blob(path, name)
 
-    def _take_blob(self, path: str, digest: str) -> None:
-        with _plain_file(path) as file:
+    def _import_blob(self, path: str, digest: str) -> None:
+        with _open_plain_file(path) as file:
             content = file.read(LARGEST_BLOB + 1)
         if len(content) > LARGEST_BLOB:
             raise TooLarge(f"{path} has more than {LARGEST_BLOB} bytes", path=path)
         try:
             Replication.of(self._log).import_blobs([(digest, content)])
         except DecklogError as problem:
-            raise _at(problem, path, None) from problem
+            raise _add_place(problem, path, None) from problem
         self._done.blobs += 1
 
 
 @contextmanager
-def _plain_file(path: str) -> Iterator[IO[bytes]]:
-    """Open a plain file; a link could show anything that the importer may read."""
+def _open_plain_file(path: str) -> Iterator[IO[bytes]]:
+    """Open a plain file. Don't follow links: they could lead to any file that the user may read."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as problem:
@@ -286,28 +286,28 @@ def _plain_file(path: str) -> Iterator[IO[bytes]]:
         yield file
 
 
-def _lines(file: IO[bytes], name: str) -> Iterator[Line]:
+def _read_lines(file: IO[bytes], name: str) -> Iterator[Line]:
     number = 0
     while raw := file.readline(LONGEST_LINE + 1):
         number += 1
         if len(raw) > LONGEST_LINE:
-            raise _at(TooLarge(f"the line has more than {LONGEST_LINE} bytes"), name, number)
+            raise _add_place(TooLarge(f"the line has more than {LONGEST_LINE} bytes"), name, number)
         try:
-            entry = _read(raw)
+            entry = _parse_line(raw)
         except (ValueError, RecursionError) as problem:
-            raise _at(Invalid(f"this is no entry: {problem}"), name, number) from None
-        if file_of(entry["stream"]) != name:
-            raise _at(Invalid(f"the entry belongs to {entry['stream']!r}, whose file is another"), name, number)
+            raise _add_place(Invalid(f"this is no entry: {problem}"), name, number) from None
+        if stream_file_name(entry["stream"]) != name:
+            raise _add_place(Invalid(f"the entry belongs to {entry['stream']!r}, whose file is another"), name, number)
         yield number, entry
 
 
-def _read(raw: bytes) -> dict[str, Any]:
+def _parse_line(raw: bytes) -> dict[str, Any]:
     """Read one line and check what each column may hold; ValueError names what is wrong."""
     if raw.startswith((b"<<<<<<<", b"=======", b">>>>>>>")):
-        raise ValueError("a merge conflict is here; two logs wrote to this stream")
+        raise ValueError("git conflict marker: two logs wrote to this stream")
     entry = json.loads(raw)
     if not isinstance(entry, dict):
-        raise ValueError("a line is a JSON object")
+        raise ValueError("a line must be a JSON object")
     if unknown := entry.keys() - set(FIELDS):
         raise ValueError(f"there is no field {', '.join(sorted(unknown))}")
     if missing := [name for name in _NEEDED if entry.get(name) is None]:
@@ -316,19 +316,19 @@ def _read(raw: bytes) -> dict[str, Any]:
         kind = int if name in _NUMBERS else str
         if value is not None and type(value) is not kind:
             raise ValueError(f"{name} is {value!r:.40}, and must be {'a number' if kind is int else 'text'}")
-    _check_meaning(entry)
+    _check_values(entry)
     return {"redacted": 0, **entry}
 
 
-def _check_meaning(entry: dict[str, Any]) -> None:
+def _check_values(entry: dict[str, Any]) -> None:
     if to_text(from_text(entry["at"])) != entry["at"]:
         raise ValueError(f"{entry['at']!r:.40} is not written as this journal writes times")
     if not 1 <= len(entry["stream"]) <= 200 or set(entry["stream"]) & _NOT_IN_NAMES:
-        raise ValueError(f"{entry['stream']!r:.40} is no name of a stream")
+        raise ValueError(f"{entry['stream']!r:.40} is not a valid stream name")
     if entry["stream"][0] == "@" and entry["stream"] not in RESERVED:
-        raise ValueError(f"{entry['stream']!r:.40} is none of the streams that belong to no run")
+        raise ValueError(f"{entry['stream']!r:.40} is not a reserved stream")
     if not 1 <= entry["seq"] < 2**32:
-        raise ValueError(f"{entry['seq']} is no number of an entry")
+        raise ValueError(f"{entry['seq']} is not a valid entry number")
     for name in ("payload", "refs"):
         if entry.get(name) is not None:
             json.loads(entry[name])
@@ -339,10 +339,10 @@ def _check_meaning(entry: dict[str, Any]) -> None:
                 raise ValueError("it holds a NUL byte")
 
 
-def _at(problem: DecklogError, name: str, number: int | None) -> DecklogError:
+def _add_place(problem: DecklogError, name: str, number: int | None) -> DecklogError:
     place = name if number is None else f"{name}:{number}"
     return type(problem)(
         f"{place}: {problem.message}",
-        hint=problem.hint or "Nothing of this batch was taken in; mend the file and import again.",
+        hint=problem.hint or "Nothing of this batch was imported. Fix the file and import it again.",
         **{**problem.details, "file": name, "line": number},
     )

@@ -1,4 +1,4 @@
-"""Move a log to another engine or another place, entry by entry, and prove that it arrived."""
+"""Copy a log to another file or server, entry by entry, and verify the copy."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -12,16 +12,24 @@ from decklog.journal.rows import StreamHead
 from decklog.journal.verify import Verification, Verifier
 from decklog.log import Decklog
 from decklog.transfer.archive import refuse_archived
-from decklog.transfer.reading import MOST_CHARACTERS, MOST_ENTRIES, Progress, WorkResult, digest_batches_of, rows_of, silent
+from decklog.transfer.reading import (
+    MOST_CHARACTERS,
+    MOST_ENTRIES,
+    Progress,
+    WorkResult,
+    no_progress,
+    read_blob_digests,
+    read_rows,
+)
 
-# A stream, the number and hash of the entry to go on after, and the number of the last that is wanted.
-Lacking = tuple[str, int, str, int]
+# A stream, the number and hash of the entry to continue after, and the number of the last entry.
+MissingEntries = tuple[str, int, str, int]
 
 
 _HINT = "The source is as it was. Move it into an empty target."
 
 
-def _refuse(result: Verification) -> None:
+def _raise_if_unsound(result: Verification) -> None:
     if result.first is not None:
         place = f"{result.first.stream}:{result.first.seq} " if result.first.stream else ""
         raise Damaged(f"the target does not verify: {place}{result.first.what}", hint=_HINT)
@@ -31,8 +39,8 @@ _MOST_PASSES = 5
 
 
 @dataclass(kw_only=True)
-class Moved(WorkResult):
-    """What is now in the target too. `behind` counts what the source got in the meantime."""
+class MoveResult(WorkResult):
+    """The result of a move. `behind` counts entries that the source got in the meantime."""
 
     streams: int = 0
     entries: int = 0
@@ -44,47 +52,47 @@ class Moved(WorkResult):
 
 
 class Move:
-    """Copies what the target lacks, then proves that it arrived. Killed at any moment, it goes on where it was."""
+    """Copies what the target lacks, then verifies the target. After a kill, a second run continues."""
 
-    def __init__(self, source: Decklog, target: Decklog, progress: Progress = silent) -> None:
+    def __init__(self, source: Decklog, target: Decklog, progress: Progress = no_progress) -> None:
         if is_same(source.db.target, target.db.target):
             raise Invalid("the log can't be moved onto itself", hint="Name another target.")
         self._source = source
         self._target = target
         self._progress = progress
-        self._done = Moved()
+        self._result = MoveResult()
 
-    def run(self, *, prove: bool = True) -> Moved:
+    def run(self, *, prove: bool = True) -> MoveResult:
         refuse_archived(self._source)
         heads = self._copy_all()
-        self._done.streams = len(heads)
-        # The running sums of budgets and the memory's index are in no entry: they are made from the records that came.
+        self._result.streams = len(heads)
+        # Budget sums and the memory's index are not in entries, so rebuild them from the records.
         self._target.rebuild()
         if prove:
-            self._done.verified = self._prove(heads)
+            self._result.verified = self._verify_target(heads)
         else:
-            self._compare(heads)
-        return self._done
+            self._compare_heads(heads)
+        return self._result
 
     def _copy_all(self) -> list[StreamHead]:
         for _ in range(_MOST_PASSES):
             heads = self._source.journal.heads()
             self._copy_blobs()
-            self._copy(heads)
-            self._done.behind = self._behind(heads)
-            if not self._done.behind:
+            self._copy_entries(heads)
+            self._result.behind = self._count_new_entries(heads)
+            if not self._result.behind:
                 break
         return heads
 
-    def _behind(self, copied: list[StreamHead]) -> int:
-        """Count what the source got since its heads were read."""
+    def _count_new_entries(self, copied: list[StreamHead]) -> int:
+        """Count the entries that the source got since its heads were read."""
         now = sum(int(head["seq"]) for head in self._source.journal.heads())
         return now - sum(int(head["seq"]) for head in copied)
 
-    # Blobs come first: an entry that is in the target never names one that is still to come.
+    # Copy blobs first: an entry in the target must never name a missing blob.
 
     def _copy_blobs(self) -> None:
-        for digests in digest_batches_of(self._source):
+        for digests in read_blob_digests(self._source):
             waiting: list[tuple[str, bytes]] = []
             for blob in Replication.of(self._source).blobs(Replication.of(self._target).find_missing_blobs(digests)):
                 waiting.append(blob)
@@ -96,21 +104,21 @@ class Move:
     def _take_blobs(self, blobs: list[tuple[str, bytes]]) -> None:
         if blobs:
             Replication.of(self._target).import_blobs(blobs)
-            self._done.blobs += len(blobs)
-            self._progress("moving blobs", self._done.blobs, 0)
+            self._result.blobs += len(blobs)
+            self._progress("moving blobs", self._result.blobs, 0)
 
     # Entries
 
-    def _copy(self, heads: list[StreamHead]) -> None:
+    def _copy_entries(self, heads: list[StreamHead]) -> None:
         here = {head["stream"]: head for head in self._target.journal.heads()}
-        lacking = [(head["stream"], *self._start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
+        lacking = [(head["stream"], *self._find_start(head, here.get(head["stream"])), int(head["seq"])) for head in heads]
         already, whole = sum(start for _, start, _, _ in lacking), sum(head["seq"] for head in heads)
-        self._done.already = self._done.already or already
-        for batch in _even(_entry_ranges(self._source, lacking)):
-            self._done.entries += Replication.of(self._target).take(batch)
-            self._progress("moving entries", self._done.already + self._done.entries, whole)
+        self._result.already = self._result.already or already
+        for batch in _join_small_ranges(_entry_ranges(self._source, lacking)):
+            self._result.entries += Replication.of(self._target).take(batch)
+            self._progress("moving entries", self._result.already + self._result.entries, whole)
 
-    def _start(self, head: StreamHead, here: StreamHead | None) -> tuple[int, str]:
+    def _find_start(self, head: StreamHead, here: StreamHead | None) -> tuple[int, str]:
         """Return the entry to continue after, and its hash. Raise Conflict if the two logs differ there."""
         if here is None:
             return 0, chain.START
@@ -125,38 +133,37 @@ class Move:
             )
         return int(here["seq"]), str(here["hash"])
 
-    # Proof
-
-    def _prove(self, heads: list[StreamHead]) -> int:
-        """Prove that the target has all that the source had up to these heads; return how many entries were read."""
+    # Verification
+    def _verify_target(self, heads: list[StreamHead]) -> int:
+        """Verify that the target has everything up to these heads; return the number of verified entries."""
         self._progress("verifying the target", 0, 0)
-        walked = self._target.db.read(lambda: self._walk(heads))
-        _refuse(Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_tables))
-        self._source.db.read(lambda: self._target.db.read(lambda: self._look_for_texts(heads)))
-        self._look_for_blobs(heads)
+        walked = self._target.db.read(lambda: self._verify_chains(heads))
+        _raise_if_unsound(Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_tables))
+        self._source.db.read(lambda: self._target.db.read(lambda: self._check_texts(heads)))
+        self._check_blobs(heads)
         return walked
 
-    def _walk(self, heads: list[StreamHead]) -> int:
+    def _verify_chains(self, heads: list[StreamHead]) -> int:
         result = Verifier(self._target.db, self._target.record_classes()).run_checks(Verifier.check_chains)
-        _refuse(result)
-        self._compare(heads)
+        _raise_if_unsound(result)
+        self._compare_heads(heads)
         return result.entries
 
-    def _compare(self, heads: list[StreamHead]) -> None:
-        """Compare the heads; where every entry was walked, a head's hash covers all of them."""
+    def _compare_heads(self, heads: list[StreamHead]) -> None:
+        """Compare the heads. The hash of a head covers all entries of a verified chain."""
         there = {head["stream"]: head["hash"] for head in self._target.journal.heads()}
         for head in heads:
             if there.get(head["stream"]) != head["hash"]:
                 raise Damaged(f"{head['stream']} ended differently in the target", hint=_HINT, stream=head["stream"])
 
-    def _look_for_blobs(self, heads: list[StreamHead]) -> None:
-        """Check that the target has all blobs of the source, except of entries after these heads."""
-        for digests in digest_batches_of(self._source):
+    def _check_blobs(self, heads: list[StreamHead]) -> None:
+        """Check that the target has all blobs of the source, unless the source has changed since."""
+        for digests in read_blob_digests(self._source):
             lacking = Replication.of(self._target).find_missing_blobs(digests)
             if lacking and self._source.journal.heads() == heads:
                 raise Damaged(f"blob {lacking[0]} did not arrive in the target", hint=_HINT, digest=lacking[0])
 
-    def _look_for_texts(self, heads: list[StreamHead]) -> None:
+    def _check_texts(self, heads: list[StreamHead]) -> None:
         """Check that the target has every text that the source has."""
         for head in heads:
             stream = head["stream"]
@@ -171,16 +178,16 @@ class Move:
                     )
 
 
-def _entry_ranges(log: Decklog, lacking: Iterable[Lacking]) -> Iterator[EntryRange]:
-    """Yield what is lacking, each entry checked against the one before it."""
+def _entry_ranges(log: Decklog, lacking: Iterable[MissingEntries]) -> Iterator[EntryRange]:
+    """Yield the missing entries, each checked against the one before it."""
     for stream, after, previous, until in lacking:
-        for rows in rows_of(log, stream, after=after, until=until):
+        for rows in read_rows(log, stream, after=after, until=until):
             yield EntryRange.checked(stream, previous, rows)
             previous = rows[-1][HASH]
 
 
-def _even(entry_ranges: Iterator[EntryRange]) -> Iterator[list[EntryRange]]:
-    """Join the stretches of small streams, so that a thousand of them do not cost a thousand commits."""
+def _join_small_ranges(entry_ranges: Iterator[EntryRange]) -> Iterator[list[EntryRange]]:
+    """Join the ranges of small streams, so that a thousand of them do not cost a thousand commits."""
     waiting: list[EntryRange] = []
     entries = size = 0
     for entry_range in entry_ranges:
@@ -194,7 +201,7 @@ def _even(entry_ranges: Iterator[EntryRange]) -> Iterator[list[EntryRange]]:
 
 
 def is_same(one: str, other: str) -> bool:
-    """Return whether two targets are one log, as far as their names tell."""
+    """Return whether two targets are the same log, by their names."""
     if "://" in one or "://" in other:
         return one == other
     return os.path.realpath(one) == os.path.realpath(other)

@@ -30,7 +30,7 @@ def _check_server(place: LogLocation) -> None:
 
 
 def roles_sql(place: str = "public") -> str:
-    """Return the statements that make the roles of readers, agents and managers, for a log in this schema."""
+    """Return the SQL that creates the roles of readers, agents and managers, for a log in this schema."""
     from decklog.db.postgres.roles import statements
 
     return statements(place)

@@ -1,4 +1,4 @@
-"""Putting a backup in the place of a log, after proving it, and keeping what was there."""
+"""Write backups, and replace a log by a verified backup, keeping the old log."""
 
 import fcntl
 import itertools
@@ -18,20 +18,20 @@ from decklog.db.sqlite.fair_lock import FairLock
 from decklog.db.sqlite.file import FileState, filesystem_of, holders_of, is_network, look
 from decklog.log import Decklog
 from decklog.transfer.move import Move, is_same
-from decklog.transfer.reading import Progress, WorkResult, silent
+from decklog.transfer.reading import Progress, WorkResult, no_progress
 
-_NAMED = re.compile(
+_PARTIAL_NAME = re.compile(
     r"\.(?P<pid>\d+)\.(partial|restoring)(-wal|-shm|-lock|-journal|-owner)?$|^\.decklog-recover-(?P<recovering>\d+)-"
 )
-_OWNER = "-owner"
-# Another machine or container may use the same process numbers; a process at work touches its files.
+_LOCK_SUFFIX = "-owner"
+# Another machine or container may use the same process ids, but a working process touches its files.
 _SECONDS_UNTOUCHED = 3600.0
 
 
 @contextmanager
-def working_on(partial: str) -> Iterator[None]:
-    """Hold a lock while a file is made, so that others can tell at once whether this process is still at work on it."""
-    owner = partial + _OWNER
+def lock_partial_file(partial: str) -> Iterator[None]:
+    """Hold a lock while a file is written, so that other processes see that this one still works on it."""
+    owner = partial + _LOCK_SUFFIX
     descriptor = os.open(owner, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -41,18 +41,18 @@ def working_on(partial: str) -> Iterator[None]:
         os.close(descriptor)
 
 
-def sweep(folder: str) -> None:
-    """Remove from a folder what processes that are gone have left of their work."""
+def remove_leftovers(folder: str) -> None:
+    """Remove the partial files of dead processes from a folder."""
     names = os.listdir(folder)
-    # The system gives a lock back when its process ends. Over a network it may not know of it.
+    # Locks end with their process, but not reliably on a network file system.
     if not is_network(filesystem_of(folder)):
         for name in names:
-            named = _NAMED.search(name) if name.endswith(_OWNER) else None
-            # A process that lives may be about to take its lock.
+            named = _PARTIAL_NAME.search(name) if name.endswith(_LOCK_SUFFIX) else None
+            # A living process may be about to take its lock.
             if named and not _is_alive(int(named["pid"])) and _is_abandoned(os.path.join(folder, name)):
-                _remove_all(folder, name.removesuffix(_OWNER), names)
+                _remove_all(folder, name.removesuffix(_LOCK_SUFFIX), names)
     for name in names:
-        named = _NAMED.search(name)
+        named = _PARTIAL_NAME.search(name)
         path = os.path.join(folder, name)
         if named and os.path.lexists(path) and not _is_alive(int(named["pid"] or named["recovering"])) and _is_untouched(path):
             _remove_unfinished(path)
@@ -62,7 +62,7 @@ def _is_abandoned(owner: str) -> bool:
     try:
         descriptor = os.open(owner, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     except OSError:
-        return False  # it has just ended, or is not ours
+        return False  # its process has just ended, or it is not ours
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -73,9 +73,9 @@ def _is_abandoned(owner: str) -> bool:
 
 
 def _remove_all(folder: str, partial: str, names: list[str]) -> None:
-    """Remove a file and those that belong to it; the owner's mark goes last."""
-    for name in sorted((name for name in names if name.startswith(partial)), key=lambda name: name.endswith(_OWNER)):
-        if _NAMED.search(name):
+    """Remove a partial file and its side files, the lock file last."""
+    for name in sorted((name for name in names if name.startswith(partial)), key=lambda name: name.endswith(_LOCK_SUFFIX)):
+        if _PARTIAL_NAME.search(name):
             _remove_unfinished(os.path.join(folder, name))
 
 
@@ -94,14 +94,14 @@ def _is_untouched(path: str) -> bool:
     try:
         return all(time.time() - os.lstat(name).st_mtime > _SECONDS_UNTOUCHED for name in names)
     except FileNotFoundError:
-        return False  # somebody else is sweeping
+        return False  # another process is removing it
 
 
 def _remove_unfinished(path: str) -> None:
     if os.path.isdir(path) and not os.path.islink(path):
         shutil.rmtree(path, ignore_errors=True)
         return
-    with suppress(FileNotFoundError):  # somebody else was faster
+    with suppress(FileNotFoundError):  # another process removed it
         os.unlink(path)
 
 
@@ -109,8 +109,8 @@ _PATIENCE_SECONDS = 2.0
 
 
 @dataclass(kw_only=True)
-class Restored(WorkResult):
-    """The log as it is now. `kept` is where the one before it lies."""
+class RestoreResult(WorkResult):
+    """The restored log. `kept` is the path of the old log."""
 
     path: str
     streams: int
@@ -118,7 +118,7 @@ class Restored(WorkResult):
     kept: str | None = None
 
 
-def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Progress = silent) -> Restored:
+def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Progress = no_progress) -> RestoreResult:
     """Replace a log by a backup. The present log is kept next to it; a backup that does not verify changes nothing."""
     backup, path = os.path.abspath(backup), os.path.abspath(path)
     if look(backup) is not FileState.DATABASE:
@@ -126,16 +126,16 @@ def restore(backup: str, path: str, *, clock: Clock | None = None, progress: Pro
     if is_same(backup, path):
         raise Invalid(f"{path} can't be restored from itself")
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    sweep(os.path.dirname(path))
+    remove_leftovers(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.restoring"
-    with working_on(partial):
+    with lock_partial_file(partial):
         try:
             _copy(backup, partial, progress)
-            streams, entries = _prove(partial, backup, progress)
+            streams, entries = _verify_copy(partial, backup, progress)
             kept = _replace(path, partial, to_text((clock or Clock()).now()))
         finally:
             _remove(partial)
-    return Restored(path=path, streams=streams, entries=entries, kept=kept)
+    return RestoreResult(path=path, streams=streams, entries=entries, kept=kept)
 
 
 def _copy(backup: str, partial: str, progress: Progress) -> None:
@@ -145,7 +145,7 @@ def _copy(backup: str, partial: str, progress: Progress) -> None:
         raise NotADatabase(f"{backup} is not a SQLite database; nothing was changed", path=backup) from None
 
 
-def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
+def _verify_copy(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
     progress("verifying the backup", 0, 0)
     with Decklog.open(partial) as log:
         result = log.journal.verify()
@@ -153,26 +153,26 @@ def _prove(partial: str, backup: str, progress: Progress) -> tuple[int, int]:
         assert result.first is not None
         raise Damaged(
             f"{backup} does not verify ({result.first.what}); nothing was changed",
-            hint=f"Take what is whole out of it: decklog recover {backup}",
+            hint=f"Recover its intact parts: decklog recover {backup}",
             path=backup,
         )
     return result.streams, result.entries
 
 
 def _replace(path: str, partial: str, now: str) -> str | None:
-    """Put the new file in place; give the name under which the old one is kept."""
+    """Replace the log by the new file; return the path of the old one."""
     if not os.path.lexists(path):
         publish(partial, path, overwrite=False)
         return None
     name = f"{path}.before-{now[:19].replace(':', '')}Z"
-    # Two may be kept within a second.
+    # Two restores may happen within a second.
     numbered = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     kept = next(one for one in numbered if not os.path.lexists(one))
     lock = FairLock(f"{path}-lock", _PATIENCE_SECONDS)
     lock.acquire()
     try:
-        with _nobody_else(path) as is_sound:
-            _keep(path, kept)
+        with _lock_exclusively(path) as is_sound:
+            _rename_old_file(path, kept)
             os.replace(partial, path)
         sync(os.path.dirname(path))
         if is_sound:
@@ -184,8 +184,8 @@ def _replace(path: str, partial: str, now: str) -> str | None:
 
 
 @contextmanager
-def _nobody_else(path: str) -> Iterator[bool]:
-    """Hold others off; where the file is too damaged for SQLite's own locks (False), ask the system who has it open."""
+def _lock_exclusively(path: str) -> Iterator[bool]:
+    """Lock the file exclusively. Yield False if it is too damaged for SQLite's locks and nobody has it open."""
     holding = alone(path)
     try:
         look(path)
@@ -201,13 +201,13 @@ def _nobody_else(path: str) -> Iterator[bool]:
             holding.__exit__(None, None, None)
 
 
-def _keep(path: str, kept: str) -> None:
-    """Keep the old file, and the WAL of one that could not be folded in, under names of their own."""
+def _rename_old_file(path: str, kept: str) -> None:
+    """Keep the old file and its remaining WAL under new names."""
     os.link(path, kept)
     for suffix in ("-wal", "-journal"):
         if os.path.lexists(path + suffix):
             os.rename(path + suffix, kept + suffix)
-    # An index of a WAL that is gone must not meet the new file.
+    # The new file must not meet the index of the old WAL.
     if os.path.lexists(f"{path}-shm"):
         os.unlink(f"{path}-shm")
 
@@ -219,8 +219,8 @@ def _remove(partial: str) -> None:
 
 
 @dataclass(kw_only=True)
-class BackedUp(WorkResult):
-    """The copy, and how far it goes."""
+class BackupResult(WorkResult):
+    """The backup file, and the number of its streams and entries."""
 
     path: str
     bytes: int
@@ -228,7 +228,7 @@ class BackedUp(WorkResult):
     entries: int
 
 
-def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, progress: Progress = silent) -> BackedUp:
+def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, progress: Progress = no_progress) -> BackupResult:
     """Write a consistent copy as a SQLite file that only its owner can read.
 
     Without a path it is next to a SQLite log, and in the present folder for a server. An existing file is kept, unless
@@ -240,22 +240,22 @@ def back_up(log: Decklog, path: str | None = None, *, overwrite: bool = False, p
         path = os.path.join(folder, f"decklog-{moment}Z.backup.db")
     path = os.path.abspath(path)
     if os.path.lexists(path) and (not overwrite or is_same(path, log.db.target)):
-        raise Conflict(f"{path} is there already, and was left as it is", hint="Name another file.", path=path)
+        raise Conflict(f"{path} exists already and was not changed", hint="Name another file.", path=path)
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
-    sweep(os.path.dirname(path))
+    remove_leftovers(os.path.dirname(path))
     partial = f"{path}.{os.getpid()}.partial"
-    with working_on(partial):
+    with lock_partial_file(partial):
         try:
             log.db.back_up(partial, lambda done, whole: progress("backing up pages", done, whole))
-            streams, entries = _extent(log, partial, progress)
+            streams, entries = _count_entries(log, partial, progress)
             publish(partial, path, overwrite=overwrite)
         finally:
             _remove(partial)
-    return BackedUp(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
+    return BackupResult(path=path, bytes=os.path.getsize(path), streams=streams, entries=entries)
 
 
-def _extent(log: Decklog, partial: str, progress: Progress) -> tuple[int, int]:
-    """Return how far a copy goes. What a server holds is moved into it first, all from one moment."""
+def _count_entries(log: Decklog, partial: str, progress: Progress) -> tuple[int, int]:
+    """Count the streams and entries of a copy. Fill it first with the log of a server, as of one moment."""
     if log.db.engine != "sqlite":
         with Decklog.open(partial, clock=log.clock) as copy:
             moved = log.db.read(lambda: Move(log, copy, progress).run())

@@ -1,8 +1,8 @@
-"""Verifying a log step by step: each is a short read that reports when it is done, so that it can be stopped and resumed.
+"""Verify a log in short, resumable steps, each in its own read transaction.
 
-What was walked is kept as the heads of the chains, and the next run compares these and walks what came after them. All else
-is compared anew: a record may have been changed since. Where anything is not as it should be, the whole log is looked at in one
-read, which names all that is wrong.
+The heads of the verified chains are saved. The next run compares these heads and verifies only later entries. Everything else is
+compared anew, because records may have changed since. After any mismatch, the whole log is verified in one read, which lists all
+problems.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +14,7 @@ from decklog.journal.texts import Texts
 from decklog.journal.walk import Walk, changed_heads, last_positions, list_streams, spans_after
 from decklog.log import Decklog
 
-# Of a stream: up to which entry it was walked, the hash of that, when its first was written, whether it goes back in time.
+# Of a stream: the last verified entry, its hash, the time of the first entry, and whether times go backwards.
 Head = tuple[int, str, str, bool]
 
 # Entries in one step: about a second's work.
@@ -22,8 +22,8 @@ _STEP = 20_000
 CHAINS = "chains"
 
 
-class Steps:
-    """Verifies a log from what is known of it; `known` are the heads that the steps before have reported."""
+class VerifySteps:
+    """Verifies a log. `known` are the heads that earlier steps have reported."""
 
     def __init__(self, log: Decklog, known: Mapping[str, Any] | None = None, *, full: bool = False) -> None:
         self._db = log.db
@@ -33,37 +33,37 @@ class Steps:
         self._compared: list[tuple[int, list[str]]] = []
 
     def run(self, report: Callable[[dict[str, Any]], object]) -> Verification:
-        """Take the steps that are left; each is given as what is known by it, with how many there are and were done."""
-        self._db.read(self._leave_out_archived)
-        lost, anchored = self._db.read(lambda: list(self._lost())), len(self._heads)
-        # The steps go up to the heads.
+        """Run the remaining steps and report each: its heads, and how many steps are done of how many."""
+        self._db.read(self._skip_archived)
+        lost, anchored = self._db.read(lambda: list(self._find_changed_heads())), len(self._heads)
+        # Steps only verify up to the heads.
         are_heads_sound = not self._db.read(self._db.wrong_heads)
         if are_heads_sound and not lost and self._are_chains_sound(report) and self._is_rest_sound(report):
             result = Verification(anchored=anchored)
-            if self._db.read(lambda: self._joined(result)):
+            if self._db.read(lambda: self._finish(result)):
                 result.add(self._compared)
                 return result
-        # Full: another sample of the text index might not have the flaw that was found.
+        # Verify fully: another sample of the text index might miss the problem.
         whole = self._journal.verifier(full=True).run(None, None)
         whole.anchored = anchored
         for problem in lost:
             whole.bad(**problem)
         return whole
 
-    def _leave_out_archived(self) -> None:
+    def _skip_archived(self) -> None:
         if archived := self._db.archived():
             for number, name in self._db.rows("select no, name from streams", {})[1]:
                 if name in archived:
                     self._heads.pop(number, None)
 
-    def _lost(self) -> Iterator[dict[str, Any]]:
-        """Name the heads that are not what they were when they were walked."""
+    def _find_changed_heads(self) -> Iterator[dict[str, Any]]:
+        """Yield the heads that have changed since they were verified."""
         names = {stream.number: stream.name for stream in list_streams(self._db)}
         heads = sorted(self._heads.items())
         yield from changed_heads(self._db, ((str(names.get(number, number)), number, *head[:2]) for number, head in heads))
 
     def heads(self) -> list[StreamHead]:
-        """Return the newest entry of each stream that was walked, as an anchor file keeps it."""
+        """Return the last verified entry of each stream, in the form of an anchor file."""
         names = {stream.number: stream.name for stream in self._db.read(lambda: list(list_streams(self._db)))}
         return [{"stream": names[number], "seq": head[0], "hash": head[1]} for number, head in self._heads.items()]
 
@@ -71,7 +71,7 @@ class Steps:
 
     def _are_chains_sound(self, report: Callable[[dict[str, Any]], object]) -> bool:
         while True:
-            found = self._db.read(self._walked)
+            found = self._db.read(self._walk_next)
             if found is None:
                 return False
             walked, done, whole = found
@@ -80,8 +80,8 @@ class Steps:
             if not walked:
                 return True
 
-    def _walked(self) -> tuple[list[int], int, int] | None:
-        """Walk the next entries; give the streams they are of, and how many were walked of how many. None where not sound."""
+    def _walk_next(self) -> tuple[list[int], int, int] | None:
+        """Verify the next entries; return their streams, the done and the total count, or None after a problem."""
         lasts = last_positions(self._db)
         pieces = spans_after(lasts, {number: head[0] for number, head in self._heads.items()}, _STEP)
         streams = {stream.number: stream for stream in list_streams(self._db)}
@@ -113,11 +113,11 @@ class Steps:
             report({"what": name, "done": done, "whole": len(checks)})
         return True
 
-    def _joined(self, result: Verification) -> bool:
-        """Walk what came meanwhile, and compare the streams' own rows and the number of entries with all that was walked."""
-        found = self._walked()
+    def _finish(self, result: Verification) -> bool:
+        """Verify entries written meanwhile, and compare the stream rows and the entry count with the verified chains."""
+        found = self._walk_next()
         while found is not None and found[0]:
-            found = self._walked()
+            found = self._walk_next()
         if found is None or self._db.one("select count(*) from entries", {}) != (found[1],):
             return False
         walk, streams = Walk(self._db, result, Texts(self._db, result)), list(list_streams(self._db))

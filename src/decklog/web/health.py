@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from decklog.core.errors import DecklogError
 from decklog.core.metrics import prometheus_text
-from decklog.transfer.doctor import check_ready, gauges
+from decklog.transfer.doctor import check_ready, measure_gauges
 from decklog.web.site import DashboardSite
 
 LIVE, READY, METRICS = "/livez", "/readyz", "/metrics"
@@ -52,7 +52,7 @@ class _Readiness:
 
 def _metrics(site: DashboardSite) -> Any:
     async def endpoint(_: Request) -> Response:
-        found = await run_in_threadpool(gauges, site.log)
+        found = await run_in_threadpool(measure_gauges, site.log)
         return Response(prometheus_text(found), media_type=_FORMAT)
 
     return endpoint

@@ -20,7 +20,7 @@ from typing import Any
 from decklog.core.clock import to_text
 from decklog.core.errors import DecklogError
 from decklog.log import Decklog
-from decklog.transfer.verify_steps import Steps
+from decklog.transfer.verify_steps import VerifySteps
 
 
 class Throttle:
@@ -194,7 +194,7 @@ def main() -> None:
     target, read_only, known = json.load(sys.stdin)
     try:
         with Decklog.open(target, read_only=read_only) as log:
-            result = Steps(log, known).run(lambda step: print(json.dumps({"step": step}), flush=True))
+            result = VerifySteps(log, known).run(lambda step: print(json.dumps({"step": step}), flush=True))
             is_derived = {problem.table for problem in result.problems} <= log.derived_tables()
     except DecklogError as problem:
         print(json.dumps({"code": problem.code}))

@@ -9,7 +9,7 @@ from decklog.core.errors import Damaged, DecklogError, TooLarge
 from decklog.journal import chain
 from decklog.records.values import to_json
 from decklog.transfer import jsonl as jsonl_load
-from decklog.transfer.jsonl import JsonlExport, JsonlImport, file_of
+from decklog.transfer.jsonl import JsonlExport, JsonlImport, stream_file_name
 from tests.transfer.conftest import exported, fill
 
 
@@ -181,14 +181,14 @@ def test_names_of_streams_are_safe_and_different() -> None:
         "x" * 300,
         "x" * 301,
     ]
-    names = [file_of(stream) for stream in streams]
+    names = [stream_file_name(stream) for stream in streams]
     assert len({name.casefold() for name in names}) == len(streams)
     for name in names:
         assert "/" not in name
         assert not name.startswith((".", "-"))
         assert len(name) < 255
-    assert file_of("run_06fq2v8k") == "run_06fq2v8k.jsonl"
-    assert file_of("@desk") == "@desk.jsonl"
+    assert stream_file_name("run_06fq2v8k") == "run_06fq2v8k.jsonl"
+    assert stream_file_name("@desk") == "@desk.jsonl"
 
 
 def test_records_that_name_a_run_come_after_it_whatever_it_is_called(log: Decklog, tmp_path: Path) -> None:

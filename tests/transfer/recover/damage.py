@@ -11,7 +11,7 @@ import apsw
 
 from decklog import Decklog
 from decklog.core.errors import DecklogError
-from decklog.transfer.doctor import check_up
+from decklog.transfer.doctor import find_problems
 from decklog.transfer.recover.rebuild import FROM_TABLE
 from decklog.transfer.recover.recovery import Recovered, recover
 from tests.transfer.recover.truth import FRAME_HEADER, PAGE, WAL_HEADER, Place, Truth, copy_of
@@ -217,6 +217,6 @@ def _is_seen(path: Path) -> bool:
     """Say whether opening a copy, verifying it or doctor tells that something is wrong; whatever else they raise is a fault."""
     try:
         with Decklog.open(path) as log:
-            return not log.journal.verify().ok or bool(check_up(log, log.db.facts(), deep=True))
+            return not log.journal.verify().ok or bool(find_problems(log, log.db.facts(), deep=True))
     except DecklogError:
         return True

@@ -125,7 +125,7 @@ def test_what_holds_no_log_is_said_to_hold_none(tmp_path: Path, small: Path) -> 
     with pytest.raises(Invalid, match="never over"):
         recover(str(small), str(small))
     (tmp_path / "taken.db").write_text("precious")
-    with pytest.raises(Conflict, match="there already"):
+    with pytest.raises(Conflict, match="exists already"):
         recover(str(small), str(tmp_path / "taken.db"))
     assert [name for name in os.listdir(tmp_path) if name.startswith(".decklog-recover")] == []
 

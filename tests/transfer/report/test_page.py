@@ -105,7 +105,7 @@ def test_the_file_is_private_and_not_overwritten_unasked(log: Decklog, clock: Ma
     path = tmp_path / "page.html"
     write_page(log, "run_1", str(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    with pytest.raises(Conflict, match="there already"):
+    with pytest.raises(Conflict, match="exists already"):
         write_page(log, "run_1", str(path))
     assert write_page(log, "run_1", str(path), overwrite=True)["bytes"] == path.stat().st_size
     with pytest.raises(NotFound):

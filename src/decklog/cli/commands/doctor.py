@@ -62,14 +62,14 @@ def _conclude(call: Invocation, facts: dict[str, Any], findings: list[dict[str, 
 
 def _examine_log(call: Invocation, deep: bool) -> tuple[dict[str, Any], list[dict[str, str]]]:
     """Return the facts and findings of a log; a file too damaged to open is a finding."""
-    from decklog.transfer.doctor import check_up, holders
+    from decklog.transfer.doctor import find_problems, find_writers
 
     place = locate(call.db)
     try:
         with call.open(writing=False) as log:
-            facts = {**log.db.facts(), "written_by": holders(log)}
+            facts = {**log.db.facts(), "written_by": find_writers(log)}
             with ProgressMeter() as meter:
-                return facts, [*_file_findings(facts), *check_up(log, facts, deep=deep, progress=meter)]
+                return facts, [*_file_findings(facts), *find_problems(log, facts, deep=deep, progress=meter)]
     except Damaged as problem:
         mend = f"decklog recover {place.path}, or decklog restore BACKUP"
         finding = {

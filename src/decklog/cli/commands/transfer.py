@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.argument("folder")
 @click.pass_obj
 def import_jsonl(call: Invocation, folder: str) -> int:
-    """Take in a folder that `export jsonl` wrote; what is here already is compared and skipped."""
+    """Import a folder that `export jsonl` wrote; existing entries are compared and skipped."""
     from decklog.transfer.jsonl import JsonlImport
 
     with call.open(create=True) as log, ProgressMeter() as meter:
@@ -31,12 +31,12 @@ def import_jsonl(call: Invocation, folder: str) -> int:
 @for_the_owner
 @click.command()
 @click.argument("target")
-@click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the one this call means")
+@click.option("--from", "source", metavar="SOURCE", help="the log to move; otherwise the log used here")
 @click.pass_obj
 def move(call: Invocation, target: str, source: str | None) -> int:
     """Copy a whole log to another file or server, and verify the copy.
 
-    The source is only read and stays as it is. After an interruption, the same command goes on where it was.
+    The source is only read. After an interruption, the same command continues.
     """
     from decklog.log import Decklog
     from decklog.transfer.move import Move
@@ -72,7 +72,7 @@ def backup(call: Invocation, file: str | None, overwrite: bool) -> int:
 @for_the_owner
 @click.command()
 @click.argument("file")
-@click.option("--to", "path", metavar="PATH", help="the log to replace or make; otherwise the one this call means")
+@click.option("--to", "path", metavar="PATH", help="the log to replace or create; otherwise the log used here")
 @click.pass_obj
 def restore(call: Invocation, file: str, path: str | None) -> int:
     """Replace a log by a backup.
@@ -108,12 +108,12 @@ def prune(call: Invocation, older_than: str, kind: str | None, stream: str | Non
     than this are dropped too, unless --kind or --run is given.
     """
     from decklog.provenance.recording import release_old
-    from decklog.transfer.prune import Prune, age_of
+    from decklog.transfer.prune import Prune, parse_age
 
     with call.open(writing=apply) as log, ProgressMeter() as meter:
-        result = Prune(log, age_of(older_than), kind=kind, stream=stream, progress=meter).run(apply=apply)
+        result = Prune(log, parse_age(older_than), kind=kind, stream=stream, progress=meter).run(apply=apply)
         if kind is None and stream is None:
-            before = log.clock.now() - age_of(older_than)
+            before = log.clock.now() - parse_age(older_than)
             result.git_refs = release_old(log, os.getcwd(), before, is_applied=apply)
         if apply and shrink:
             log.db.compact()
@@ -124,7 +124,7 @@ def prune(call: Invocation, older_than: str, kind: str | None, stream: str | Non
 @for_the_owner
 @click.command()
 @click.argument("file")
-@click.option("--to", metavar="NEW", help="the log to make; otherwise NAME.recovered.db in this folder")
+@click.option("--to", metavar="NEW", help="the log to create; otherwise NAME.recovered.db in this folder")
 @click.pass_obj
 def recover(call: Invocation, file: str, to: str | None) -> int:
     """Recover a damaged SQLite file into a new log, and report what is missing.
@@ -157,7 +157,7 @@ def create(call: Invocation, before: str, folder: str) -> int:
     try:
         moment = from_text(before)
     except ValueError:
-        raise WrongUsage(f"{before!r} is no date; write 2026-07-01") from None
+        raise WrongUsage(f"{before!r} is not a date; write 2026-07-01") from None
     with call.open() as log, ProgressMeter() as meter:
         return show(Archive(log, folder, meter).create(moment), as_json=call.json)
 
@@ -166,7 +166,7 @@ def create(call: Invocation, before: str, folder: str) -> int:
 @click.argument("file")
 @click.pass_obj
 def restore_archive(call: Invocation, file: str) -> int:
-    """Bring the entries of an archive back, after they were verified; a second time changes nothing."""
+    """Verify an archive and restore its entries; a second time changes nothing."""
     from decklog.transfer.archive import Archive
 
     with call.open() as log, ProgressMeter() as meter:

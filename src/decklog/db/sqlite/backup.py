@@ -102,6 +102,6 @@ def publish(partial: str, path: str, *, overwrite: bool) -> None:
         try:
             os.link(partial, path)
         except FileExistsError:
-            raise Conflict(f"{path} is there already, and was left as it is", hint="Name another file.", path=path) from None
+            raise Conflict(f"{path} exists already and was not changed", hint="Name another file.", path=path) from None
         os.unlink(partial)
     sync(os.path.dirname(path))

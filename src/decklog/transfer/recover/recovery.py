@@ -18,12 +18,12 @@ from decklog.log import Decklog
 from decklog.records.record import Record
 from decklog.records.values import to_json
 from decklog.transfer.move import is_same
-from decklog.transfer.reading import Progress, silent
+from decklog.transfer.reading import Progress, no_progress
 from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.pages import Pages
 from decklog.transfer.recover.proof import BitRepair, StreamProof, follows, is_sound
 from decklog.transfer.recover.rebuild import Rebuild, StreamReport, record_lost_texts
-from decklog.transfer.restore import sweep
+from decklog.transfer.restore import remove_leftovers
 
 _BLOCK = 1024 * 1024
 _SMALLEST = 512
@@ -38,7 +38,7 @@ class Salvage:
         if not os.path.isfile(path) and not os.path.isfile(f"{path}-wal"):
             raise NotFound(f"there is no file {path} to recover", path=path)
         self._progress = progress
-        sweep(near)
+        remove_leftovers(near)
         self._folder = tempfile.mkdtemp(prefix=f".decklog-recover-{os.getpid()}-", dir=near)
         self._raw = os.path.join(self._folder, "raw.db")
         self.unreadable_bytes = 0
@@ -87,7 +87,7 @@ class Salvage:
                 shutil.copyfile(self._raw + suffix, opened + suffix)
         try:
             with Decklog.open(opened) as log:
-                if any(log.db.check_wal()) or any(log.db.check_pages(1, None, silent)) or not log.journal.verify().ok:
+                if any(log.db.check_wal()) or any(log.db.check_pages(1, None, no_progress)) or not log.journal.verify().ok:
                     return False
                 return self._shows_all(log)
         except (DecklogError, *_UNREADABLE):
@@ -194,7 +194,7 @@ class Recovered:
         return {**asdict(self), "streams": [report.as_dict() for report in self.streams]}
 
 
-def recover(file: str, to: str | None = None, *, progress: Progress = silent) -> Recovered:
+def recover(file: str, to: str | None = None, *, progress: Progress = no_progress) -> Recovered:
     """Make a new log from a damaged file, which is never changed; a file that is whole is left alone."""
     for named in (file, to or ""):
         _check_is_no_address(named)
@@ -203,7 +203,7 @@ def recover(file: str, to: str | None = None, *, progress: Progress = silent) ->
     if is_same(file, to):
         raise Invalid("what is recovered goes into a new file, never over the damaged one")
     if os.path.lexists(to):
-        raise Conflict(f"{to} is there already, and was left as it is", hint="Name another file with --to.", path=to)
+        raise Conflict(f"{to} exists already and was not changed", hint="Name another file with --to.", path=to)
     try:
         os.makedirs(os.path.dirname(to), mode=0o700, exist_ok=True)
         return _recover(file, to, progress)

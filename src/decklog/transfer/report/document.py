@@ -84,7 +84,7 @@ def write_file(path: str, parts: Iterable[str], *, overwrite: bool) -> int:
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags | os.O_CLOEXEC, 0o600)
     except FileExistsError:
-        raise Conflict(f"{path} is there already, and was left as it is", hint="Add --overwrite.", path=path) from None
+        raise Conflict(f"{path} exists already and was not changed", hint="Add --overwrite.", path=path) from None
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.writelines(parts)
     return os.path.getsize(path)

@@ -16,7 +16,7 @@ from decklog.stores.results.money import BudgetUsage, SpendRow
 from decklog.stores.runs.run import Run
 from decklog.stores.tasks.criteria import Criterion
 from decklog.stores.tasks.task import Attempt, Task
-from decklog.transfer.reading import entries_of
+from decklog.transfer.reading import read_entries
 from decklog.transfer.report.document import called_out, document, figures, share, shown_time, table, write_file
 from decklog.transfer.report.words import EntrySentence, sentence_of
 
@@ -72,7 +72,7 @@ def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
     """Yield a run's entries up to a number, by day."""
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
-    for entry in chain.from_iterable(entries_of(log, run_id, after=0, until=until)):
+    for entry in chain.from_iterable(read_entries(log, run_id, after=0, until=until)):
         words = sentence_of(entry)
         if words.is_bookkeeping and entry["at"][:10] == day:
             quiet.append(words.text)

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import decklog
 from decklog import WorkflowDrawing
 from decklog.core.errors import Denied, TimedOut
-from decklog.transfer.doctor import check_up
+from decklog.transfer.doctor import find_problems
 from decklog.web.pages.run_parts import build_moment
 from decklog.web.site import QUERY_SECONDS, PageView, SiteRequest, command
 
@@ -319,7 +319,7 @@ def system(request: SiteRequest) -> PageView:
     shown_facts["not_indexed"] = request.log.db.read(request.log.journal.not_indexed)
     findings: list[dict[str, Any]] | None = None
     if request.word("look"):
-        findings = [dict(one) for one in check_up(request.log, facts, deep=False)]
+        findings = [dict(one) for one in find_problems(request.log, facts, deep=False)]
     sessions, verifying = _sessions(request), site.verifying.status
     shown: dict[str, Any] = {
         "facts": shown_facts,

@@ -365,7 +365,7 @@ def rescue(call: Invocation, run_id: str | None) -> int:
 @click.option("--dry-run", is_flag=True, help="show what would be removed, and change nothing")
 @click.pass_obj
 def gc(call: Invocation, days: float, unlanded: bool, dry_run: bool) -> int:
-    """Clean up after runs that are over: their places, and the refs of what is in a branch of yours."""
+    """Remove the workspaces of finished runs, and the refs of work that is in one of your branches."""
     with call.open() as log:
         cleaner = Cleaner(log, Repository.here(), days=days, is_trial=dry_run, unlanded=unlanded)
         cleaned = cleaner.clean()

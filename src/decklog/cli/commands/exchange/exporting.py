@@ -121,7 +121,7 @@ export_markdown = _tracker_export(
 
 
 def _show_written(call: Invocation, written: dict[str, Any]) -> int:
-    """Show what was written: for programs as data, for people as a table with what did not go along below it."""
+    """Show the result of an export: as data for programs, as a table for people."""
     warnings = [f"refused: {text}" for text in written["refused"]]
     if written["left_out"]:
         missing = ", ".join(f"{what} ({count})" for what, count in written["left_out"].items())
@@ -150,22 +150,20 @@ def _tracker_sync(name: str, syncer: str, text: str, argument: Callable[[Any], A
     sync.add_command(build_command(name, f"{text}\n\n{_BOTH_SIDES}", run, argument, run_option, dry_run, *options))
 
 
-_BOTH_SIDES = """Each side gets what only the other changed since the last time. What both changed stays as it is on either side,
-and is a message in the inbox."""
+_BOTH_SIDES = """Changes on one side since the last sync are applied to the other. Fields changed on both sides stay as they are,
+and are reported in the inbox."""
 _path = click.argument("path", default=".")
-_tracker_sync(
-    "beads", "importers.beads:BeadsSync", "Keep a run and beads' issues.jsonl in step: a repository, or the file.", _path
-)
+_tracker_sync("beads", "importers.beads:BeadsSync", "Sync a run with beads' issues.jsonl: a repository, or the file.", _path)
 _tracker_sync(
     "taskmaster",
     "importers.taskmaster.sync:TaskMasterSync",
-    "Keep runs and Task Master's tasks.json in step: a repository, or the file.",
+    "Sync runs with Task Master's tasks.json: a repository, or the file.",
     _path,
 )
 _tracker_sync(
     "github",
     "importers.github:GithubSync",
-    "Keep a run and a repository's issues in step, by the program gh and the login that it has.",
+    "Sync a run with a repository's GitHub issues, by the program gh and its login.",
     click.argument("path", metavar="OWNER/REPOSITORY"),
     click.option("--seconds", type=float, default=600, show_default=True, help="how long a call of gh may take"),
 )
@@ -193,13 +191,13 @@ def receive() -> None:
     """Receive spans of OpenTelemetry from other programs."""
 
 
-# What OpenTelemetry's own libraries read.
+# The variables of OpenTelemetry's own libraries.
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _HEADERS = ("OTEL_EXPORTER_OTLP_HEADERS", "OTEL_EXPORTER_OTLP_TRACES_HEADERS")
 _TOKEN = "DECKLOG_OTLP_TOKEN"
 
 
-# What is on record leaves the machine by it.
+# Owner-only: it sends records to another machine.
 @for_the_owner
 @export.command("otlp")
 @click.argument("run_ids", metavar="RUN…", nargs=-1, required=True)
@@ -228,9 +226,9 @@ def export_otlp(call: Invocation, /, run_ids: tuple[str, ...], path: str | None,
     from decklog.plugins.adapters.otel.export import OtlpExport
 
     if path is not None and (given["address"] or given["follow"]):
-        raise WrongUsage("--file is instead of sending", hint="Leave out --to and --follow, or --file.")
+        raise WrongUsage("--file excludes --to and --follow", hint="Leave out --to and --follow, or --file.")
     if given["follow"] and len(run_ids) > 1:
-        raise WrongUsage("--follow goes with one run", hint="Start one for each run.")
+        raise WrongUsage("--follow takes only one run", hint="Start one command for each run.")
     with call.open(writing=False) as log, ProgressMeter() as meter:
         export = OtlpExport(log, run_ids, texts=not without_texts, progress=meter)
         if path is not None:
@@ -254,7 +252,7 @@ def _address(given: str | None) -> str:
 
 
 def _headers(given: tuple[str, ...]) -> dict[str, str]:
-    """Join headers of the environment, written there as in a query, with those of the call."""
+    """Return the headers of the environment, which are percent-encoded there, and of the call."""
     from urllib.parse import unquote
 
     found: dict[str, str] = {}
@@ -277,7 +275,7 @@ def _show(call: Invocation, done: dict[str, Any]) -> int:
         warnings.append(f"{done['waiting']} spans have not ended yet: send the run again when it has")
     if done["left_out"]:
         missing = ", ".join(f"{what} ({count})" for what, count in done["left_out"].items())
-        warnings.append(f"spans do not tell how these changed: {missing}")
+        warnings.append(f"spans do not contain the changes of: {missing}")
     shown = done if call.json else {name: value for name, value in done.items() if name not in ("messages", "left_out")}
     show(shown, as_json=call.json, warnings=warnings)
     return int(bool(done.get("rejected")))

@@ -9,7 +9,7 @@ from decklog.core.errors import Unavailable
 from decklog.core.extras import install_hint
 from decklog.core.metrics import CALL_SECONDS, UNAVAILABLE
 from decklog.log import Decklog
-from decklog.transfer.doctor import NAMES, gauges
+from decklog.transfer.doctor import GAUGE_NAMES, measure_gauges
 
 # What a span is about
 OPERATION = "gen_ai.operation.name"
@@ -95,7 +95,7 @@ class LogMeter:
         self._on_failure = lambda code, number: failures.add(number, {"code": code})
         CALL_SECONDS.listeners.append(self._on_call)
         UNAVAILABLE.listeners.append(self._on_failure)
-        for name in NAMES:
+        for name in GAUGE_NAMES:
             meter.create_observable_gauge(f"decklog.{name}", [self._callback(f"decklog_{name}")])
 
     def _callback(self, name: str) -> Any:
@@ -107,7 +107,7 @@ class LogMeter:
 
     def _measured(self) -> dict[str, float]:
         if time.monotonic() - self._read_at > _SECONDS_FRESH:
-            self._values = {name: value for name, _, _, value in gauges(self._log)}
+            self._values = {name: value for name, _, _, value in measure_gauges(self._log)}
             self._read_at = time.monotonic()
         return self._values
 
