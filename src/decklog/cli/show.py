@@ -320,9 +320,9 @@ def _describe_entry(entry: Any) -> str:
 
 
 def _describe_call(entry: Any) -> str:
-    from decklog.transfer.report.words import sentence_of
+    from decklog.transfer.report.words import describe_entry
 
-    return sentence_of(entry.as_dict()).text
+    return describe_entry(entry.as_dict()).text
 
 
 def format_entry(entry: Any, *, of_one_stream: bool = False) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from decklog import Decklog, Invalid, ManualClock
-from decklog.transfer.report.week import day_of_week_option, markdown, week_of
+from decklog.transfer.report.week import parse_week_option, read_week, week_markdown
 from tests.cli.conftest import Program
 from tests.pictures import sample_log
 
@@ -14,7 +14,7 @@ from tests.pictures import sample_log
 @pytest.fixture
 def week_text(log: Decklog, clock: ManualClock) -> str:
     sample_log.write(log, clock)
-    return "\n".join(markdown(week_of(log, clock.now().date())))
+    return "\n".join(week_markdown(read_week(log, clock.now().date())))
 
 
 def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) -> None:
@@ -33,7 +33,7 @@ def test_a_week_tells_money_work_answers_lessons_and_what_waits(week_text: str) 
 def test_the_next_week_has_only_what_still_waits(log: Decklog, clock: ManualClock) -> None:
     sample_log.write(log, clock)
     clock.advance(days=7)
-    found = week_of(log, clock.now().date())
+    found = read_week(log, clock.now().date())
     assert (found.runs, found.spent_microdollars, found.decided, found.lessons) == ([], 0, [], [])
     assert found.spent_before_microdollars == 16_397_284
     assert [item.by for item in found.waiting] == ["bo"]
@@ -46,7 +46,7 @@ def test_what_waits_is_what_now_says_and_nothing_else(log: Decklog, clock: Manua
     clock.advance(minutes=2)
     log.inbox.post("bo", "Which branch?", severity="question")  # type: ignore[arg-type]
     log.budgets.set("run", scope_id="commas", limit_microdollars=1)  # type: ignore[arg-type]
-    found = week_of(log, clock.now().date())
+    found = read_week(log, clock.now().date())
     assert [item.what for item in found.waiting] == [item.what for item in log.overview.now().waiting]
     assert len(found.waiting) == 3
 
@@ -60,31 +60,31 @@ def test_days_that_have_not_come_are_not_told(log: Decklog, clock: ManualClock) 
     sample_log.write(log, clock)
     today = clock.now().date()
     for day, count in ((today, today.weekday() + 1), (today - timedelta(days=7), 7)):
-        assert len(week_of(log, day).days) == count
+        assert len(read_week(log, day).days) == count
 
 
 def test_an_empty_log_has_a_week(log: Decklog) -> None:
     assert (
-        list(markdown(week_of(log, date(2026, 11, 15))))[2]
+        list(week_markdown(read_week(log, date(2026, 11, 15))))[2]
         == "0 runs, 0 completed; 0 tasks done; $0.00 spent; nothing waits for you."
     )
 
 
 def test_what_agents_wrote_is_not_read_as_markup(log: Decklog) -> None:
     log.runs.start("a | b\n# <script>", run_id="r")
-    written = "\n".join(markdown(week_of(log, log.clock.now().date())))
+    written = "\n".join(week_markdown(read_week(log, log.clock.now().date())))
     assert "| a \\| b \\# \\<script\\> |" in written
 
 
 def test_a_week_is_named_by_a_day_of_it() -> None:
     today = date(2026, 11, 15)
-    assert [day_of_week_option(text, today) for text in (None, "last", "2026-01-02")] == [
+    assert [parse_week_option(text, today) for text in (None, "last", "2026-01-02")] == [
         today,
         date(2026, 11, 8),
         date(2026, 1, 2),
     ]
     with pytest.raises(Invalid, match="no day"):
-        day_of_week_option("yesterday", today)
+        parse_week_option("yesterday", today)
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from decklog.journal.replication import FIELDS
-from decklog.transfer.report.words import sentence_of
+from decklog.transfer.report.words import describe_entry
 
 
 def entry(**given: Any) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def change(table: str, did: str, image: dict[str, Any], body: str | None = None)
     ],
 )
 def test_an_entry_is_told_in_words(given: dict[str, Any], text: str, tone: str) -> None:
-    said = sentence_of(given)
+    said = describe_entry(given)
     assert (said.text, said.tone, said.is_bookkeeping) == (text, tone, False)
 
 
@@ -82,7 +82,7 @@ def test_an_entry_is_told_in_words(given: dict[str, Any], text: str, tone: str) 
     ],
 )
 def test_what_only_keeps_the_books_is_folded_away(given: dict[str, Any]) -> None:
-    assert sentence_of(given).is_bookkeeping
+    assert describe_entry(given).is_bookkeeping
 
 
 @pytest.mark.parametrize(
@@ -90,4 +90,4 @@ def test_what_only_keeps_the_books_is_folded_away(given: dict[str, Any]) -> None
 )
 @pytest.mark.parametrize("kind", ["tool", "event", "reasoning"])
 def test_a_payload_of_any_shape_is_told(kind: str, payload: str) -> None:
-    assert sentence_of({**entry(kind=kind), "payload": payload}).text
+    assert describe_entry({**entry(kind=kind), "payload": payload}).text

@@ -71,23 +71,23 @@ def week(call: Invocation, day: str | None, path: str | None, overwrite: bool) -
 
     A week begins on Monday, in UTC.
     """
-    from decklog.transfer.report.week import day_of_week_option, markdown, week_of
+    from decklog.transfer.report.week import parse_week_option, read_week, week_markdown
 
     with call.open(writing=False) as log:
         now = log.clock.now()
-        found = week_of(log, day_of_week_option(day, now.date()))
+        found = read_week(log, parse_week_option(day, now.date()))
     if path is not None:
         return show(_write_page(found, path, now, overwrite=overwrite), as_json=call.json)
-    lines = [[StyledText(escape_for_terminal(line), STRONG if line.startswith("#") else PLAIN)] for line in markdown(found)]
+    lines = [[StyledText(escape_for_terminal(line), STRONG if line.startswith("#") else PLAIN)] for line in week_markdown(found)]
     return show(found, as_json=call.json, text=lines)
 
 
 def _write_page(found: Any, path: str, now: Any, *, overwrite: bool) -> dict[str, Any]:
     from decklog.transfer.report.document import document, write_file
-    from decklog.transfer.report.week import page
+    from decklog.transfer.report.week import week_page
 
     path = os.path.abspath(path)
-    size = write_file(path, document(found.title, page(found), now), overwrite=overwrite)
+    size = write_file(path, document(found.title, week_page(found), now), overwrite=overwrite)
     return {"week": found.title, "path": path, "bytes": size}
 
 

@@ -1,1 +1,1 @@
-"""What can still be read of a damaged file, made into a new log."""
+"""Recover a damaged SQLite file into a new log."""

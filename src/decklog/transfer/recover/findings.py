@@ -1,4 +1,4 @@
-"""Where recovery keeps what it has found so far."""
+"""A scratch database for the rows that recovery finds."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class RecoveredRows:
         self._db.execute(_SCHEMA)
 
     def take_pages(self, pages: Pages, progress: Callable[[int, int], None]) -> None:
-        """Keep everything that looks like an entry or is a blob, wherever it lies."""
+        """Store everything in the pages that looks like an entry or is a blob."""
         self._db.execute("begin")
         unclear = [page.index for page in pages.all(progress) if not self._take_page(pages, page)]
         for index in unclear:
@@ -48,7 +48,7 @@ class RecoveredRows:
         self._db.execute("commit")
 
     def _take_page(self, pages: Pages, page: DatabasePage) -> bool:
-        """Take the rows that a page leads to; say whether it leads to all that it holds."""
+        """Store the rows in a page's list; return whether the list is complete."""
         cells, is_sound = pages.cells(page)
         others, has_entries = [], False
         for cell in cells:
@@ -115,7 +115,7 @@ class RecoveredRows:
     # Places
 
     def _settle(self) -> None:
-        """Set the place of each entry: streams have numbers too, so one damaged name among many is recognized."""
+        """Set the stream and number of each entry. Stream numbers reveal a damaged name among many."""
         self._db.execute("insert or ignore into names select number, stream from votes order by number, votes desc, stream")
         pairs: list[Any] = self._db.execute("select number, stream from names").fetchall()
         known: dict[Any, Any] = dict(pairs)
@@ -135,7 +135,7 @@ class RecoveredRows:
         self._db.execute("insert or replace into records values (?, ?, ?, ?)", (stream, place, record_id, image))
 
     def streams(self) -> list[str]:
-        """Name the streams of which anything was found; the reserved ones, whose records name runs, come last."""
+        """List the streams with any findings; reserved ones come last, because their records refer to runs."""
         found = self._db.execute("select stream from places where not is_doubtful union select stream from records")
         return sorted((str(row[0]) for row in found), key=lambda name: (name.startswith("@"), name))
 
@@ -159,7 +159,7 @@ class RecoveredRows:
         return [Version(stream, seq, payload, bool(is_doubtful)) for payload, is_doubtful in rows]
 
     def of_record(self, stream: str, table: str, record_id: str) -> "list[Version]":
-        """Return the entries of a stream that tell of one record, the first first."""
+        """Return the entries of a stream about one record, oldest first."""
         sql = """
             select places.seq, payload
               from found

@@ -1,4 +1,4 @@
-"""Reads the rows of a SQLite file page by page, without SQLite, so that rows behind a damaged page are found too."""
+"""Read the rows of a SQLite file page by page, without SQLite, to find rows behind damaged pages too."""
 
 import mmap
 import os
@@ -14,12 +14,12 @@ from decklog.db.sqlite.damage import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadL
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _TYPE_SIZES = {**_INTEGERS, 0: 0, 7: 8, 8: 0, 9: 0}
 _CONSTANTS = {0: None, 8: 0, 9: 1}
-# What reading bytes that are no row ends in.
+# The errors raised by reading bytes that are not a row.
 UNREADABLE = (IndexError, ValueError, KeyError, TooShort)
 
 
 def varint(data: bytes, place: int) -> tuple[int, int]:
-    """Read a number of variable length; give it and the place behind it."""
+    """Read a variable-length integer; return it and the position after it."""
     value = 0
     for _ in range(8):
         byte = data[place]
@@ -32,7 +32,7 @@ def varint(data: bytes, place: int) -> tuple[int, int]:
 
 
 def types_at(data: bytes, place: int) -> tuple[list[int], int]:
-    """Read the head of a row: the types of its columns, and how long the head is."""
+    """Read the header of a row; return the types of its columns and the length of the header."""
     size, start = varint(data, place)
     end, types = place + size, []
     if not 1 <= size <= 4096 or end > len(data):
@@ -114,7 +114,7 @@ class Pages:
     def __init__(self, path: str) -> None:
         contents = [content for content in map(_read, (path, f"{path}-wal")) if len(content)]
         self.size = _page_size(contents)
-        # Somebody may have put the one in the place of the other.
+        # A user may have swapped the file and its write-ahead log.
         is_log = [_is_write_ahead_log(content, self.size) for content in contents]
         self._files = [content for content, other in zip(contents, is_log, strict=True) if not other]
         self._logs = [content for content, other in zip(contents, is_log, strict=True) if other]
@@ -185,7 +185,7 @@ class Pages:
             try:
                 found.append(self._cell(page.content, int.from_bytes(page.content[place : place + 2], "big")))
             except UNREADABLE:
-                continue  # this cell is damaged; the next one need not be
+                continue  # skip a damaged cell
         return found, len(found) == count
 
     def _cell(self, page: bytes, place: int) -> Cell:
@@ -196,7 +196,7 @@ class Pages:
         return self._whole(rowid, page, place, size)
 
     def _whole(self, rowid: int | None, page: bytes, place: int, size: int) -> Cell:
-        """Put a row together with what of it lies on other pages."""
+        """Join a row with its overflow pages."""
         local = self._local_size(size)
         payload = page[place : place + local]
         overflow = int.from_bytes(page[place + local : place + local + 4], "big") if local < size else 0
@@ -207,7 +207,7 @@ class Pages:
         return Cell(rowid, payload, overflow)
 
     def _local_size(self, size: int) -> int:
-        """Return how much of a row lies on its leaf; the rest is on overflow pages."""
+        """Return how many bytes of a row are on its leaf; the rest is on overflow pages."""
         if size <= self.size - 35:
             return size
         least = (self.size - 12) * 32 // 255 - 23
@@ -227,7 +227,7 @@ class Pages:
         content, start, _, _ = self._places[self._newest[number]]
         return content[start : start + self.size]
 
-    # Rows that nothing leads to
+    # Rows that no list contains
 
     def claim(self, cell: Cell) -> None:
         """Mark the overflow pages of a row as its own."""

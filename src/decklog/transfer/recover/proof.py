@@ -1,4 +1,4 @@
-"""Decide which entries that were found are as they were written: each follows by its hash from the one before it."""
+"""Decide by the hash chain which of the found entries are unaltered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MOST_TRIES = 100_000
 
 
 class EntryCertainty(StrEnum):
-    """How much is known of an entry: that it is as it was written; nothing; or that it is not as it was written."""
+    """What the hash chain proves about an entry: unaltered, unknown or altered."""
 
     PROVEN = "proven"
     UNPROVEN = "unproven"
@@ -34,7 +34,7 @@ class EntryCertainty(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class RecoveredEntry:
-    """One entry as it was, and how far that is known."""
+    """A recovered entry, and its certainty."""
 
     values: Values
     standing: EntryCertainty = EntryCertainty.PROVEN
@@ -109,7 +109,7 @@ def _read(kind: int, data: bytes) -> Any:
 
 
 class StreamProof:
-    """Walks one stream, and chooses among the versions of each entry the one that fits its neighbours."""
+    """Walks one stream, and chooses the version of each entry that fits its neighbours."""
 
     def __init__(self, findings: RecoveredRows, stream: str, mending: BitRepair) -> None:
         self._entries = findings.entries(stream)
@@ -119,7 +119,7 @@ class StreamProof:
         self._passed_over: set[str] = set()
 
     def run(self) -> Iterator[RecoveredEntry]:
-        """Yield the entries in order; a number that is missing is lost."""
+        """Yield the entries in order; missing numbers are lost entries."""
         for (seq, versions), following in pairwise(joined(self._entries, [(0, [])])):
             found = self._chosen(seq, versions, following[1] if following[0] == seq + 1 else [])
             hashes = {values["hash"] for values in _readable(versions)}

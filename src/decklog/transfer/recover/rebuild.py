@@ -1,4 +1,4 @@
-"""Writing the streams of a new log from what recovery found of the old one."""
+"""Write the streams of a new log from the findings of recovery."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ Reference = tuple[str, list[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Lost:
-    """A record that something refers to and that is not there."""
+    """A missing record that another one refers to."""
 
     table: str
     record_id: str
@@ -197,7 +197,7 @@ class Rebuild:
         return True
 
     def _make_runs(self, batch: list[RecoveredEntry]) -> bool:
-        """Make the runs that entries refer to and nothing else is left of; say whether there were any."""
+        """Create stand-ins for lost runs that entries refer to; return whether there were any."""
         lost = {parent for found in batch for parent in self._parents.lost(found.values)}
         runs = {str(parent.values[0]) for parent in lost if parent.table == "runs"} - {self._stream}
         for run in sorted(runs):
@@ -220,7 +220,7 @@ class Rebuild:
         self._have_run()
 
     def _add_altered(self, found: RecoveredEntry) -> None:
-        """Keep what can be read of a damaged entry, and make nothing of it."""
+        """Keep the readable values of a damaged entry as an event."""
         self._broken = True
         self.report.altered.append(found.seq)
         read = {name: value for name, value in found.values.items() if value is not None}
@@ -277,7 +277,7 @@ class Rebuild:
     # Records
 
     def _supply(self, values: Values) -> None:
-        """Put what an entry refers to and is not there, because its entries are lost."""
+        """Create the records that an entry refers to and whose entries are lost."""
         for parent in self._parents.lost(values):
             if parent in self._supplying:
                 continue

@@ -1,4 +1,4 @@
-"""Recovering what can be read of a damaged SQLite file into a new log, and reporting what is missing."""
+"""Recover a damaged SQLite file into a new log, and report what is missing."""
 
 import os
 import shutil
@@ -27,7 +27,7 @@ from decklog.transfer.restore import remove_leftovers
 
 _BLOCK = 1024 * 1024
 _SMALLEST = 512
-# What reading values that were damaged ends in, besides errors of our own.
+# The errors raised by reading damaged values, besides our own.
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 
 
@@ -60,7 +60,7 @@ class Salvage:
         shutil.rmtree(self._folder)
 
     def place_for(self, name: str) -> str:
-        """Name a file in the working folder."""
+        """Return the path of a file in the working folder."""
         return os.path.join(self._folder, name)
 
     @cached_property
@@ -144,7 +144,7 @@ def _without_log(path: str) -> None:
 
 
 def _copy(path: str, copied: str) -> int:
-    """Copy a file block by block; what the disk can't give is left as zeros and counted."""
+    """Copy a file block by block; count unreadable blocks and leave them as zeros."""
     lost = 0
     source, size = os.open(path, os.O_RDONLY | os.O_CLOEXEC), os.path.getsize(path)
     with open(copied, "wb") as file:
@@ -181,7 +181,7 @@ class Recovered:
 
     @property
     def notes(self) -> list[str]:
-        """Describe what did not come back as it was."""
+        """Describe what is missing or changed."""
         if self.whole:
             return ["the file is whole; there is nothing to recover"]
         gaps = [f"{report.stream} {low}-{high or ''}" for report in self.streams for low, high in report.missing]
@@ -195,7 +195,7 @@ class Recovered:
 
 
 def recover(file: str, to: str | None = None, *, progress: Progress = no_progress) -> Recovered:
-    """Make a new log from a damaged file, which is never changed; a file that is whole is left alone."""
+    """Recover a damaged file into a new log. The damaged file is never changed, and an intact one is left alone."""
     for named in (file, to or ""):
         _check_is_no_address(named)
     file = os.path.abspath(file)
@@ -227,7 +227,7 @@ def _some(named: list[str]) -> str:
 
 
 def _check_is_no_address(named: str) -> None:
-    """Refuse a server's address, without showing it: there may be a password in it."""
+    """Refuse a server's address without showing it: it may contain a password."""
     if "://" in named:
         raise Invalid(
             "a log is recovered from a SQLite file into another one, not from or into a server",

@@ -1,4 +1,4 @@
-"""One HTML page to hand on: no script, no outside resource, every text escaped; for a screen, a phone and paper."""
+"""Build one self-contained HTML page: no scripts or outside resources, all text escaped; for screen, phone and paper."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -79,7 +79,7 @@ code { font: .88em ui-monospace, monospace } footer { margin-top: 3rem; color: v
 
 
 def write_file(path: str, parts: Iterable[str], *, overwrite: bool) -> int:
-    """Write a page into a file that only its owner can read; give its size."""
+    """Write a page to a file that only its owner can read; return its size."""
     flags = os.O_TRUNC if overwrite else os.O_EXCL
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | flags | os.O_CLOEXEC, 0o600)
@@ -92,7 +92,7 @@ def write_file(path: str, parts: Iterable[str], *, overwrite: bool) -> int:
 
 def document(title: str, parts: Iterable[str], written_at: datetime) -> Iterator[str]:
     """Put the parts of a page between its head and its foot."""
-    # The policy makes a browser refuse injected content, should the escaping ever fail.
+    # The content security policy makes browsers refuse injected content, in case escaping fails.
     yield (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
@@ -110,7 +110,7 @@ def figures(pairs: Iterable[tuple[str, str]]) -> str:
 
 
 def called_out(title: str, items: list[str], classes: str = "needs") -> str:
-    """Show what a reader should look at first; nothing where there is nothing."""
+    """Draw a box with important items; return an empty text without any."""
     if not items:
         return ""
     listed = "".join(f"<li>{escape(item)}</li>" for item in items)
@@ -126,7 +126,7 @@ def share(percent: float, words: str) -> str:
 
 
 def table(heads: Row, rows: Iterable[Row], *, numbers: Row = ()) -> Iterator[str]:
-    """Show rows as a table, which on a phone becomes a list; a cell is a text, or a tone and a text."""
+    """Draw a table, which becomes a list on a phone; a cell is a text, or a tone and a text."""
     yield f"<table><thead><tr>{''.join(_head(head, numbers) for head in heads)}</tr></thead><tbody>\n"
     for row in rows:
         yield f"<tr>{''.join(_cell(head, cell, numbers) for head, cell in zip(heads, row, strict=True))}</tr>\n"

@@ -18,7 +18,7 @@ from decklog.stores.tasks.criteria import Criterion
 from decklog.stores.tasks.task import Attempt, Task
 from decklog.transfer.reading import read_entries
 from decklog.transfer.report.document import called_out, document, figures, share, shown_time, table, write_file
-from decklog.transfer.report.words import EntrySentence, sentence_of
+from decklog.transfer.report.words import EntrySentence, describe_entry
 
 T = TypeVar("T")
 
@@ -26,8 +26,8 @@ T = TypeVar("T")
 _MOST_BARS = 200
 
 
-def bars(log: Decklog, tasks: list[Task]) -> Iterator[str]:
-    """Draw every attempt; the first ones of a very long run."""
+def attempt_bars(log: Decklog, tasks: list[Task]) -> Iterator[str]:
+    """Draw every attempt as a bar; only the first ones of a very long run."""
     rows = [(task, attempt) for task in tasks if task.attempts for attempt in log.tasks.attempts(task.id)]
     yield "<h2>Timeline</h2>\n"
     if not rows:
@@ -68,29 +68,29 @@ _SHORT = 280
 _WORTH_A_LINE = 8
 
 
-def story(log: Decklog, run_id: str, until: int) -> Iterator[str]:
+def entry_lines(log: Decklog, run_id: str, until: int) -> Iterator[str]:
     """Yield a run's entries up to a number, by day."""
     yield "<h2>What happened</h2>\n"
     day, quiet = "", list[str]()
     for entry in chain.from_iterable(read_entries(log, run_id, after=0, until=until)):
-        words = sentence_of(entry)
+        words = describe_entry(entry)
         if words.is_bookkeeping and entry["at"][:10] == day:
             quiet.append(words.text)
             continue
         if entry["at"][:10] != day:
-            yield from _folded(quiet)
+            yield from _fold_lines(quiet)
             yield f'{"</ol>" if day else ""}<h3>{escape(entry["at"][:10])}</h3>\n<ol class="story">\n'
             day = entry["at"][:10]
         if len(quiet) >= _WORTH_A_LINE:
-            yield from _folded(quiet)
+            yield from _fold_lines(quiet)
         yield _line(entry, words)
-    yield from _folded(quiet)
+    yield from _fold_lines(quiet)
     yield "</ol>\n" if day else ""
 
 
-def _folded(quiet: list[str]) -> Iterator[str]:
+def _fold_lines(quiet: list[str]) -> Iterator[str]:
     if quiet:
-        listed = "".join(f"<li>{escape(_bounded(text))}</li>" for text in quiet)
+        listed = "".join(f"<li>{escape(_limit_text(text))}</li>" for text in quiet)
         title = f"{counted(len(quiet), 'entry', 'entries')} of bookkeeping up to here"
         yield f"<li><span></span><span></span><details><summary>{title}</summary><ol>{listed}</ol></details></li>\n"
         quiet.clear()
@@ -104,20 +104,20 @@ def _line(entry: dict[str, Any], words: EntrySentence) -> str:
 
 
 def _text(text: str) -> str:
-    """Show a text, and the rest of a long one when it is unfolded; a command as one would type it."""
-    shown = f"<code>{escape(_bounded(text))}</code>" if text.startswith("$ ") else escape(_bounded(text))
+    """Show a text, with the rest of a long one folded; show a command as typed."""
+    shown = f"<code>{escape(_limit_text(text))}</code>" if text.startswith("$ ") else escape(_limit_text(text))
     if len(text) <= _SHORT:
         return shown
     return f"<details><summary>{escape(' '.join(text[:_SHORT].split()))} …</summary>{shown}</details>"
 
 
-def _bounded(text: str) -> str:
+def _limit_text(text: str) -> str:
     return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]} … ({len(text):,} characters)"
 
 
 # Classes of the page, by tone.
 _TONES = {display.GOOD: "good", display.BAD: "bad", display.NEED: "warn", display.WARN: "warn"}
-# What a reader looks for first.
+# The most important entries.
 _URGENT = ("blocked", "waiting", "paused", "running", "pending", "done", "abandoned")
 
 
@@ -147,8 +147,8 @@ class RunPage:
         yield called_out("Needs attention", list(self._waiting()))
         yield called_out("Blocked", list(self._in_the_way()), "needs stuck")
         yield from chain(self._shown_criteria(), self._money(), self._shown_approvals(), self._shown_tasks())
-        yield from bars(self._log, self._tasks)
-        yield from story(self._log, self._run.id, head["seq"])
+        yield from attempt_bars(self._log, self._tasks)
+        yield from entry_lines(self._log, self._run.id, head["seq"])
         yield f'<p class="soft">Entry {head["seq"]:,} is the last. Its hash, to compare with: <code>{head["hash"]}</code></p>\n'
 
     def _summary(self) -> Iterator[str]:
@@ -184,16 +184,16 @@ class RunPage:
         )
 
     def _waiting(self) -> Iterator[str]:
-        """Name what a person has to say something to, as `decklog now` does."""
+        """List the items that wait for a person, as `decklog now` does."""
         for item in find_all(self._log.overview.waiting):
             if item.run_id == self._run.id and item.is_decision:
-                yield f"{flat(item.what)}{f' ({item.by})' if item.by else ''}"
+                yield f"{join_lines(item.what)}{f' ({item.by})' if item.by else ''}"
 
     def _in_the_way(self) -> Iterator[str]:
-        """Name what keeps the run from going on, or soon will."""
+        """List what blocks the run, or soon will."""
         for task in self._tasks:
             if task.state == "blocked":
-                yield f"{task.title}: {flat(task.blocker or task.reason)}"
+                yield f"{task.title}: {join_lines(task.blocker or task.reason)}"
         for criterion in self._criteria:
             if criterion.status in ("failed", "blocked"):
                 yield f"Not shown: {criterion.criterion}"
@@ -233,24 +233,24 @@ class RunPage:
             yield from table(heads, map(_task, tasks), numbers=("attempts",))
 
 
-def toned(word: str) -> Any:
-    """Return a word with its tone for the owner of the run."""
+def add_tone(word: str) -> Any:
+    """Return a status word with its tone."""
     return (_TONES.get(display.TONES.get(word, ""), ""), word)
 
 
 def _criterion(one: Criterion) -> tuple[Any, ...]:
     proof = " · ".join(part for part in (one.actual, one.evidence, one.stale_reason) if part)
     name = one.criterion if one.required else f"{one.criterion} (not required)"
-    return name, toned("stale" if one.is_stale else one.status.value), proof
+    return name, add_tone("stale" if one.is_stale else one.status.value), proof
 
 
 def _approval(one: Approval) -> tuple[Any, ...]:
     by = f"{one.decided_by}, proven" if one.is_proven else one.decided_by or ""
     when = shown_time(one.decided_at or one.asked_at)
     return (
-        flat(one.question or one.subject or one.source),
+        join_lines(one.question or one.subject or one.source),
         one.asked_by or "",
-        toned(one.state.value),
+        add_tone(one.state.value),
         by,
         when,
         one.rationale or "",
@@ -259,9 +259,9 @@ def _approval(one: Approval) -> tuple[Any, ...]:
 
 def _task(task: Task) -> tuple[Any, ...]:
     said = task.blocker if task.state == "blocked" else task.summary or task.reason
-    state = toned(task.state.value)
+    state = add_tone(task.state.value)
     who = f" by {task.worker}" if task.worker else ""
-    return task.title, (state[0], state[1] + who), str(task.attempts), flat(said), shown_time(task.updated_at)
+    return task.title, (state[0], state[1] + who), str(task.attempts), join_lines(said), shown_time(task.updated_at)
 
 
 def _spent(row: SpendRow, name: str) -> tuple[Any, ...]:
@@ -278,6 +278,6 @@ def _budget(budget: BudgetUsage) -> str:
     return f"{amount(budget['spent'])} of {amount(budget['ceiling'])}{period} ({budget['percent']} %)"
 
 
-def flat(text: str | None) -> str:
+def join_lines(text: str | None) -> str:
     """Return a text as one line."""
     return " ".join((text or "").split())

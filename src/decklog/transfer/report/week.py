@@ -16,7 +16,7 @@ from decklog.stores.overview.waiting import WaitingItem
 from decklog.stores.results.money import SpendRow, SpendSummary
 from decklog.stores.runs.run import Run
 from decklog.transfer.report.document import called_out, figures, table
-from decklog.transfer.report.page import flat, toned
+from decklog.transfer.report.page import add_tone, join_lines
 
 _SEVEN_DAYS = timedelta(days=7)
 _OVER = ("completed", "failed", "cancelled")
@@ -69,15 +69,15 @@ class Week:
         return {name: to_text(value) if isinstance(value, datetime) else value for name, value in data.items()}
 
 
-def week_of(log: Decklog, day: date) -> Week:
-    """Read the week that a day is in."""
+def read_week(log: Decklog, day: date) -> Week:
+    """Read the week that contains a day."""
     monday = day - timedelta(days=day.weekday())
     start = datetime(monday.year, monday.month, monday.day, tzinfo=UTC)
     return _Reader(log, start, start + _SEVEN_DAYS).read()
 
 
-def day_of_week_option(text: str | None, today: date) -> date:
-    """Read which week is meant: by a day of it, as `last`, or the present one."""
+def parse_week_option(text: str | None, today: date) -> date:
+    """Return a day of the week that the option names: a date, `last`, or by default today."""
     if text is None:
         return today
     if text == "last":
@@ -89,7 +89,7 @@ def day_of_week_option(text: str | None, today: date) -> date:
 
 
 class _Reader:
-    """Asks the stores for what happened between two times."""
+    """Reads what happened between two times from the stores."""
 
     def __init__(self, log: Decklog, start: datetime, end: datetime) -> None:
         self._log = log
@@ -133,7 +133,7 @@ class _Reader:
         return [run for run in found if run is not None]
 
     def _is_of_the_week(self, run: Run, spent: dict[str, int]) -> bool:
-        """Leave out what was over before; of a run that goes on, its tasks tell whether anything happened."""
+        """Return whether a run may belong to the week: it is active, began or ended in it, or cost money in it."""
         return run.id in spent or run.status not in _OVER or self._is_within(run.ended_at) or self._is_within(run.started_at)
 
     def _run(self, run: Run, spent: int) -> RunWeek | None:
@@ -158,7 +158,7 @@ class _Reader:
         )
 
     def _waiting(self) -> list[WaitingItem]:
-        """Return what `decklog now` shows to a person, but for what came up after the week."""
+        """Return the items that `decklog now` lists for a person, without those from after the week."""
         found = find_all(self._log.overview.waiting)
         return [item for item in found if item.is_decision and item.since < self._end]
 
@@ -182,24 +182,24 @@ _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _MARKED = str.maketrans({character: f"\\{character}" for character in "\\`*_[]<>|#"})
 
 
-def markdown(week: Week) -> Iterator[str]:
+def week_markdown(week: Week) -> Iterator[str]:
     """Write the week as Markdown, line by line."""
     yield f"# {week.title}"
     yield ""
     yield f"{_headline(week)}."
-    yield from _listed("Needs attention", waiting(week))
-    yield from _listed("Blocked", blocked(week))
+    yield from _list_section("Needs attention", waiting(week))
+    yield from _list_section("Blocked", blocked(week))
     if week.runs:
-        yield from ("", "## Runs", "", *_aligned(_RUN_HEADS, [_cells(run) for run in week.runs], numbers=3))
-    yield from _listed("Answered", [_decision(one) for one in week.decided])
+        yield from ("", "## Runs", "", *_aligned_table(_RUN_HEADS, [_cells(run) for run in week.runs], numbers=3))
+    yield from _list_section("Answered", [_decision(one) for one in week.decided])
     if week.calls:
         chart = sparkline([int(day["microdollars"]) for day in week.days])
         yield from ("", "## Money", "", f"{_spent(week)}. By day: {_days(week)} `{chart}`", "")
-        yield from _aligned(_MODEL_HEADS, list(_models(week)), numbers=2)
-    yield from _listed("Learned", week.lessons)
+        yield from _aligned_table(_MODEL_HEADS, list(_models(week)), numbers=2)
+    yield from _list_section("Learned", week.lessons)
 
 
-def page(week: Week) -> Iterator[str]:
+def week_page(week: Week) -> Iterator[str]:
     """Yield the parts of the week's page."""
     yield f"<h1>{escape(week.title)}</h1>\n<p>{escape(_headline(week))}.</p>\n"
     yield figures(_figures(week))
@@ -207,7 +207,7 @@ def page(week: Week) -> Iterator[str]:
     yield called_out("Blocked", blocked(week), "needs stuck")
     if week.runs:
         yield "<h2>Runs</h2>\n"
-        rows = ((goal, toned(status), *rest) for goal, status, *rest in map(_cells, week.runs))
+        rows = ((goal, add_tone(status), *rest) for goal, status, *rest in map(_cells, week.runs))
         yield from table(_RUN_HEADS, rows, numbers=_RUN_HEADS[2:])
     if week.decided:
         yield "<h2>Answered</h2>\n"
@@ -220,44 +220,44 @@ def page(week: Week) -> Iterator[str]:
 
 
 def waiting(week: Week) -> list[str]:
-    """Name what waits for a person, as `decklog now` does."""
-    return [f"{flat(item.what)} ({', '.join(part for part in (item.by, item.run_id) if part)})" for item in week.waiting]
+    """List the items that wait for a person, as `decklog now` does."""
+    return [f"{join_lines(item.what)} ({', '.join(part for part in (item.by, item.run_id) if part)})" for item in week.waiting]
 
 
 def blocked(week: Week) -> list[str]:
-    """Name the tasks that can't go on, and why."""
-    return [f"{task['title']} ({task['run_id']}): {flat(task['blocker'])}" for task in week.blocked]
+    """List the blocked tasks with their reasons."""
+    return [f"{task['title']} ({task['run_id']}): {join_lines(task['blocker'])}" for task in week.blocked]
 
 
 def _headline(week: Week) -> str:
     waits, stuck = len(week.waiting), f"; {counted(len(week.blocked), 'task')} blocked" if week.blocked else ""
     return (
-        f"{counted(len(week.runs), 'run')}, {_ended(week)} completed; {counted(week.tasks_done, 'task')} done; "
+        f"{counted(len(week.runs), 'run')}, {_count_ended(week)} completed; {counted(week.tasks_done, 'task')} done; "
         f"{dollars(week.spent_microdollars)} spent; {counted(waits, 'decision') if waits else 'nothing'} "
         f"{'wait' if waits > 1 else 'waits'} for you{stuck}"
     )
 
 
-def _ended(week: Week) -> int:
+def _count_ended(week: Week) -> int:
     return sum(run.status == "done" for run in week.runs)
 
 
 def _figures(week: Week) -> Iterator[tuple[str, str]]:
     yield dollars(week.spent_microdollars), f"spent; {dollars(week.spent_before_microdollars)} the week before"
     yield str(week.tasks_done), "tasks done"
-    yield str(_ended(week)), f"of {counted(len(week.runs), 'run')} completed"
+    yield str(_count_ended(week)), f"of {counted(len(week.runs), 'run')} completed"
     yield str(len(week.waiting)), f"waiting for you{f'; {len(week.blocked):,} blocked' if week.blocked else ''}"
 
 
 def _cells(run: RunWeek) -> tuple[str, ...]:
     left = f"{run.tasks_open}{f' and {run.tasks_blocked} blocked' if run.tasks_blocked else ''}"
     goal = f"{run.goal} ({run.summary})" if run.summary else run.goal
-    return flat(goal), run.status, str(run.tasks_done), left, dollars(run.spent_microdollars)
+    return join_lines(goal), run.status, str(run.tasks_done), left, dollars(run.spent_microdollars)
 
 
 def _decision(one: dict[str, object]) -> str:
-    why = f" ({flat(str(one['rationale']))})" if one["rationale"] else ""
-    return f"{one['decided_by']}: {one['state']}, {flat(str(one['question'] or ''))}{why}"
+    why = f" ({join_lines(str(one['rationale']))})" if one["rationale"] else ""
+    return f"{one['decided_by']}: {one['state']}, {join_lines(str(one['question'] or ''))}{why}"
 
 
 def _spent(week: Week) -> str:
@@ -274,14 +274,14 @@ def _models(week: Week) -> Iterator[tuple[str, str, str]]:
     return ((row["key"] or "", f"{row['calls']:,}", dollars(row["cost_microdollars"])) for row in week.models)
 
 
-def _listed(title: str, items: list[str]) -> Iterator[str]:
+def _list_section(title: str, items: list[str]) -> Iterator[str]:
     if items:
-        yield from ("", f"## {title}", "", *(f"- {_plain(flat(item))}" for item in items))
+        yield from ("", f"## {title}", "", *(f"- {_escape_markdown(join_lines(item))}" for item in items))
 
 
-def _aligned(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, numbers: int) -> Iterator[str]:
-    """Write a table whose columns also stand under each other as plain text; the last ones are numbers."""
-    cells = [heads, *(tuple(map(_plain, row)) for row in rows)]
+def _aligned_table(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, numbers: int) -> Iterator[str]:
+    """Write a Markdown table with aligned columns; the last ones are numbers."""
+    cells = [heads, *(tuple(map(_escape_markdown, row)) for row in rows)]
     sizes = [max(3, *(len(row[place]) for row in cells)) for place in range(len(heads))]
     words = len(heads) - numbers
     lines = ["-" * size if place < words else "-" * (size - 1) + ":" for place, size in enumerate(sizes)]
@@ -290,6 +290,6 @@ def _aligned(heads: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, numbers
         yield f"| {' | '.join(text.ljust(size) if place < words else text.rjust(size) for place, (text, size) in sized)} |"
 
 
-def _plain(text: str) -> str:
-    """Keep what agents wrote from being read as Markdown."""
+def _escape_markdown(text: str) -> str:
+    """Escape Markdown in a text of an agent."""
     return text.translate(_MARKED)

@@ -1,4 +1,4 @@
-"""Entries as sentences: a tool call is its command and its outcome, a charge its amount."""
+"""Describe entries as sentences: a tool call by its command and outcome, a charge by its amount."""
 
 import json
 import shlex
@@ -11,7 +11,7 @@ from decklog.core.display import counted, dollars, one_line, shorten
 Image = dict[str, Any]
 
 _TOKENS = ("input_tokens", "cache_read_tokens", "cache_create_tokens", "output_tokens")
-# What a tool is mostly about, by the argument that names it.
+# The arguments that name the object of a tool call.
 _OBJECTS = ("path", "pattern", "symbol", "name", "query", "url", "mark", "process_id")
 _LONGEST_PAYLOAD = 200
 _TASK_NOTES = (
@@ -36,27 +36,27 @@ class EntrySentence:
     is_bookkeeping: bool = False
 
 
-def sentence_of(entry: dict[str, Any]) -> EntrySentence:
+def describe_entry(entry: dict[str, Any]) -> EntrySentence:
     """Return the sentence of an entry, given by its columns."""
-    payload = _loaded(entry["payload"])
+    payload = _load_json(entry["payload"])
     if entry["record_table"]:
-        tell = _RECORDS.get(entry["record_table"], _of_any)
+        tell = _RECORDS.get(entry["record_table"], _describe_record)
         return tell(entry, payload if isinstance(payload, dict) else {})
     if entry["kind"] == "tool":
-        return _of_tool(entry, payload)
-    return _of_saying(entry, payload)
+        return _describe_tool(entry, payload)
+    return _describe_statement(entry, payload)
 
 
-def _loaded(text: Any) -> Any:
+def _load_json(text: Any) -> Any:
     try:
         return json.loads(text) if isinstance(text, str) else text
     except ValueError:
         return text
 
 
-def _of_saying(entry: dict[str, Any], payload: Any) -> EntrySentence:
+def _describe_statement(entry: dict[str, Any], payload: Any) -> EntrySentence:
     subtype = (entry["subtype"] or "").replace("_", " ")
-    text = entry["body"] or _brief(payload) or _kept_apart(entry)
+    text = entry["body"] or _summarize_payload(payload) or _kept_apart(entry)
     if entry["kind"] == "event":
         text = ": ".join(part for part in (subtype, text) if part)
         is_bad = subtype.startswith(("budget overdrawn", "budget passed", "trust.refused"))
@@ -65,8 +65,8 @@ def _of_saying(entry: dict[str, Any], payload: Any) -> EntrySentence:
     return EntrySentence(f"{label.capitalize()}: {text}" if label else text)
 
 
-def _brief(payload: Any) -> str:
-    """Write a payload as words: the values that are plain, by their names."""
+def _summarize_payload(payload: Any) -> str:
+    """Return the plain values of a payload with their names."""
     if isinstance(payload, dict):
         plain = [f"{name} {value}" for name, value in payload.items() if isinstance(value, (str, int, float))]
         return _cut(", ".join(plain) or f"({counted(len(payload), 'value')})" if payload else "")
@@ -85,17 +85,17 @@ def _kept_apart(entry: dict[str, Any]) -> str:
 # Tools
 
 
-def _of_tool(entry: dict[str, Any], payload: Any) -> EntrySentence:
+def _describe_tool(entry: dict[str, Any], payload: Any) -> EntrySentence:
     call = payload if isinstance(payload, dict) else {}
-    did = _deed(entry, call)
+    did = _describe_action(entry, call)
     if did is None:
-        return EntrySentence(entry["body"] or _brief(payload) or _kept_apart(entry))
+        return EntrySentence(entry["body"] or _summarize_payload(payload) or _kept_apart(entry))
     outcome, tone = _outcome(call)
     return EntrySentence(f"{did} → {outcome}" if outcome else did, tone)
 
 
-def _deed(entry: dict[str, Any], call: Image) -> str | None:
-    """Name what a tool was asked to do: a command as it would be typed, else the tool and its object."""
+def _describe_action(entry: dict[str, Any], call: Image) -> str | None:
+    """Describe a tool call: a command as typed, or the tool and its object."""
     arguments = call.get("arguments") if isinstance(call.get("arguments"), dict) else call
     assert isinstance(arguments, dict)
     command = arguments.get("command") or arguments.get("cmd")
@@ -112,7 +112,7 @@ def _deed(entry: dict[str, Any], call: Image) -> str | None:
 
 def _outcome(call: Image) -> tuple[str, str]:
     """Return how a call ended, and whether that is bad."""
-    took = _took(call.get("duration_ms"))
+    took = _format_duration(call.get("duration_ms"))
     error, result = call.get("error"), call.get("result")
     if error:
         said = error.get("message", error) if isinstance(error, dict) else error
@@ -125,7 +125,7 @@ def _outcome(call: Image) -> tuple[str, str]:
     return (f"done{took}", "good") if "result" in call else ("", "")
 
 
-def _took(milliseconds: Any) -> str:
+def _format_duration(milliseconds: Any) -> str:
     if not isinstance(milliseconds, (int, float)) or milliseconds < 100:
         return ""
     return f" in {milliseconds / 1000:.1f} s"
@@ -134,7 +134,7 @@ def _took(milliseconds: Any) -> str:
 # Records
 
 
-def _of_run(entry: dict[str, Any], image: Image) -> EntrySentence:
+def _describe_run(entry: dict[str, Any], image: Image) -> EntrySentence:
     if entry["subtype"] == "added":
         return EntrySentence(f"The run began: {image.get('goal', '')}")
     status = image.get("status")
@@ -146,7 +146,7 @@ def _of_run(entry: dict[str, Any], image: Image) -> EntrySentence:
     return EntrySentence(f"The run was changed: {entry['body']}" if entry["body"] else "The run was changed", is_bookkeeping=True)
 
 
-def _of_task(entry: dict[str, Any], image: Image) -> EntrySentence:
+def _describe_task(entry: dict[str, Any], image: Image) -> EntrySentence:
     title, note = f"“{image.get('title', entry['record_id'])}”", entry["body"] or ""
     if entry["subtype"] == "added":
         return EntrySentence(f"Planned: {title}")
@@ -161,7 +161,7 @@ def _of_task(entry: dict[str, Any], image: Image) -> EntrySentence:
     return EntrySentence(f"{title}: {note or 'kept on'}", is_bookkeeping=True)
 
 
-def _of_charge(entry: dict[str, Any], image: Image) -> EntrySentence:
+def _describe_charge(entry: dict[str, Any], image: Image) -> EntrySentence:
     cost, tokens = image.get("cost_microdollars"), sum(image.get(name) or 0 for name in _TOKENS)
     amount = "an unknown amount" if cost is None else dollars(cost)
     who = image.get("agent") or entry["agent"]
@@ -170,7 +170,7 @@ def _of_charge(entry: dict[str, Any], image: Image) -> EntrySentence:
     return EntrySentence(f"{spent} on {image.get('model')} ({counted(tokens, 'token')}){late}", "bad" if late else "money")
 
 
-def _of_approval(entry: dict[str, Any], image: Image) -> EntrySentence:
+def _describe_approval(entry: dict[str, Any], image: Image) -> EntrySentence:
     question, state = image.get("question") or image.get("source") or entry["record_id"], image.get("state")
     if entry["body"] == "used":
         return EntrySentence(f"The approval was used: {question}", is_bookkeeping=True)
@@ -181,7 +181,7 @@ def _of_approval(entry: dict[str, Any], image: Image) -> EntrySentence:
     return EntrySentence(f"{who} answered {state}: {question}{why}", "good" if state == "granted" else "bad")
 
 
-def _of_criterion(entry: dict[str, Any], image: Image) -> EntrySentence:
+def _describe_criterion(entry: dict[str, Any], image: Image) -> EntrySentence:
     text, status = image.get("criterion", entry["record_id"]), image.get("status", "pending")
     if entry["subtype"] == "added":
         return EntrySentence(f"To be shown: {text}")
@@ -193,17 +193,17 @@ def _of_criterion(entry: dict[str, Any], image: Image) -> EntrySentence:
     )
 
 
-def _of_any(entry: dict[str, Any], _image: Image) -> EntrySentence:
+def _describe_record(entry: dict[str, Any], _image: Image) -> EntrySentence:
     what = f"{entry['record_table']} {entry['record_id']} {entry['subtype']}"
     return EntrySentence(f"{what}: {_cut(entry['body'])}" if entry["body"] else what, is_bookkeeping=True)
 
 
 _RECORDS: dict[str, Callable[[dict[str, Any], Image], EntrySentence]] = {
-    "runs": _of_run,
-    "tasks": _of_task,
-    "charges": _of_charge,
-    "approvals": _of_approval,
-    "criteria": _of_criterion,
+    "runs": _describe_run,
+    "tasks": _describe_task,
+    "charges": _describe_charge,
+    "approvals": _describe_approval,
+    "criteria": _describe_criterion,
     "artifacts": lambda entry, image: EntrySentence(
         f"Made {image.get('kind', 'a file')}: {image.get('path') or entry['record_id']}"
     ),
