@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from decklog.plugins.trackers import matching
+from decklog.plugins.trackers import parse_query
 from decklog.stores.tasks.task import Task, TaskState
 from tests.cli.conftest import Program
 from tests.conductor.plans import TRIPLE
@@ -103,4 +103,4 @@ def test_a_query_means_labels_ids_and_words(query: str, is_meant: bool) -> None:
     at = datetime(2026, 1, 5, tzinfo=UTC)
     given: dict[str, Any] = {"created_at": at, "updated_at": at, "tags": ["ready"]}
     task = Task(id="bd-12", run_id="beads", title="Fix the lexer", state=TaskState.PENDING, **given)
-    assert matching(query)(task) is is_meant
+    assert parse_query(query)(task) is is_meant

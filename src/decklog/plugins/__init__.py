@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ImportContext:
-    """What an importer is given besides the path: the run that gets the tasks, and where to report problems."""
+    """The context of an import: the run that gets the tasks, and the notes for the report."""
 
     run_id: str
     notes: list[str] = field(default_factory=list)
@@ -94,7 +94,7 @@ class ImportedComment:
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedEvent:
-    """Anything else that happened to an item, such as an agent's attempt; it becomes an entry of the journal."""
+    """Any other event of an item, such as an agent's attempt; it becomes an entry of the journal."""
 
     id: str
     task_id: str
@@ -177,7 +177,7 @@ class ReviewCheck(Protocol):
 
 
 class Adapter(Protocol):
-    """Connects an agent framework to a log. It is listed for people; their own code imports it."""
+    """Connects an agent framework to a log. `decklog plugins` only lists it; users import it in their code."""
 
     def __call__(self, log: Any) -> Any:
         """Return what the framework takes, such as a checkpointer or a processor of traces, writing to the log."""

@@ -1,4 +1,4 @@
-"""A run that starts from a tracker: its items come into the log, some of them are worked on, and their states go back to it."""
+"""Start a run from a tracker: import its items, work on some of them, and write their states back."""
 
 import re
 from collections.abc import Callable
@@ -36,7 +36,7 @@ _GITHUB = re.compile(r"github\.com[:/]+([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 
 @dataclass(frozen=True)
 class RepositoryTracker:
-    """One tracker of a repository. Its items are tasks of a run that has its name."""
+    """One tracker of a repository. Its items become tasks of the run with its name."""
 
     name: str
     path: str
@@ -56,20 +56,20 @@ class RepositoryTracker:
         return cls(name, f"{found[1]}/{found[2]}")
 
     def sync(self, log: Decklog) -> SyncReport:
-        """Bring each side what the other has changed."""
+        """Apply each side's changes to the other."""
         return _SYNCS[self.name](log, self.path, run_id=self.name).run()
 
     def wanted(self, log: Decklog, query: str) -> RunRequest:
         """Build the plan of the items that match a query."""
-        found = plan_from_tasks(log, self.name, matching(query))
-        # The plan has only what is still to be done: nothing is paid for twice.
+        found = plan_from_tasks(log, self.name, parse_query(query))
+        # The plan has only open items, so that no work is paid for twice.
         return RunRequest(found.goal, f"{self.name} {query}".encode(), found, is_again=True)
 
 
-def matching(query: str) -> Callable[[Task], bool]:
-    """Parse a query: `label:NAME` for labels, `#12` or an id for single items, other words for what the title has.
+def parse_query(query: str) -> Callable[[Task], bool]:
+    """Parse a query: `label:NAME` for labels, `#12` or an id for single items, other words for the title.
 
-    Labels and words must all match. Of several ids any does. An empty query means every item that is still to be done.
+    All labels and words must match, and one of several ids. An empty query matches every open item.
     """
     words = query.split()
     labels = {word.removeprefix("label:").casefold() for word in words if word.startswith("label:")}
@@ -93,7 +93,7 @@ def _is_id(task_id: str, word: str) -> bool:
 
 
 def _looks_like_id(word: str) -> bool:
-    """Check whether a word can only be an id: a number, or letters and digits with a hyphen between them, as `bd-a1b2`."""
+    """Return whether a word can only be an id: a number, or letters and digits with a hyphen, such as `bd-a1b2`."""
     return word.startswith("#") or word.isdecimal() or re.fullmatch(r"[a-z]+-\w*\d\w*", word) is not None
 
 
@@ -117,7 +117,7 @@ class RecordImport(Tracker):
         dry_run: bool = False,
         progress: Callable[[str, int, int], None] | None = None,
     ) -> None:
-        # It names the keys of entries, so that two plug-ins never share one.
+        # Part of the keys of entries, so that two plug-ins never share one.
         self.system = name  # type: ignore[misc]
         super().__init__(log, path, run_id=run_id, dry_run=dry_run, progress=progress)
         self._importer = importer

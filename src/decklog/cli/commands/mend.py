@@ -112,7 +112,7 @@ def _mend_one(call: Invocation, loop: FixLoop, name: str, given: dict[str, Any])
 
 
 def _mend_all(call: Invocation, loop: FixLoop, every: float | None) -> int:
-    """Continue all fixes that don't need a person; with `every`, repeat after so many seconds."""
+    """Continue all fixes that don't need a person; with `every`, repeat at that interval in seconds."""
     while True:
         for found in list(loop.find_ready()):
             try:
