@@ -25,7 +25,7 @@ from decklog.agents.spool import Spool
 from decklog.core.processes import Identity
 from decklog.hooks.hook import Hook
 from tests.db.processes import environment
-from tests.programs import Done, call
+from tests.programs import ProcessResult, call
 from tests.waiting import wait_until
 
 FULL = bool(os.environ.get("DECKLOG_TEST_FULL"))
@@ -41,7 +41,7 @@ def told(place: Path, event: str, **fields: object) -> dict[str, Any]:
     return {"session_id": "s1", "cwd": str(place), "hook_event_name": event, "transcript_path": str(place / "none"), **fields}
 
 
-def hook(place: Path, payload: dict[str, Any] | bytes, program: str = "claude", **more: str) -> Done:
+def hook(place: Path, payload: dict[str, Any] | bytes, program: str = "claude", **more: str) -> ProcessResult:
     content = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
     return call(["hook", program], cwd=place, variables=variables(place, **more), stdin=content)
 

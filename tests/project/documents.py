@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.db.processes import ROOT, environment
-from tests.programs import stand_in
+from tests.programs import write_decklog_stub
 
 # Blocks that are not run, by their first line, and why.
 NOT_RUN = {
@@ -168,7 +168,7 @@ def answers(
     run = [step for step in steps if not step.command.startswith(LEAVES_THE_MACHINE)]
     script = "\n".join(f"{_typed(step.command)}\nprintf '{mark}%d{mark}' $?" for step in run)
     surroundings = {**variables(home), **(further or {})}
-    inherited = [stand_in(home)] if is_forked else []
+    inherited = [write_decklog_stub(home)] if is_forked else []
     done = subprocess.run(
         ["bash", "-c", f"exec 2>&1\n{script}"],
         cwd=folder,

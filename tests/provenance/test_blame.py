@@ -7,7 +7,7 @@ import pytest
 
 from decklog import Decklog
 from decklog.provenance.blame import blame_file
-from tests.programs import Done, call
+from tests.programs import ProcessResult, call
 from tests.provenance.repositories import GitFolder, record_edit
 
 
@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> GitFolder:
     return found
 
 
-def blamed(folder: GitFolder, *words: str, cwd: str = "sub") -> Done:
+def blamed(folder: GitFolder, *words: str, cwd: str = "sub") -> ProcessResult:
     return call(["blame", "--db", str(folder.folder.parent / "log.db"), *words], cwd=folder.folder / cwd, variables={})
 
 
