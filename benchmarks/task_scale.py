@@ -40,7 +40,7 @@ class Model:
         self._run_id = run_id
         task_id = log.tasks.add(run_id, "task 0").id
         head = self._head()
-        (self._entry,) = Replication.of(log).given_out(run_id, after=head["seq"] - 1)
+        (self._entry,) = Replication.of(log).export_entries(run_id, after=head["seq"] - 1)
         self._image = json.loads(self._entry["payload"])
         assert self._image["id"] == task_id
 

@@ -98,7 +98,7 @@ def test_a_question_is_answered_in_words_and_what_there_was_goes_on(is_landed: b
         claim = log.tasks.claim(context.run_id, worker="w", task_id=f"{context.run_id}.triple.w1", lease_seconds=60)
         assert claim is not None
         with claim:
-            Conductor(context)._attempt(claim, agent=context.configuration.agents["fake"]).work()
+            Conductor(context)._build_attempt(claim, agent=context.configuration.agents["fake"]).work()
         message = post(context, "Why three?")
     Conductor(context).run()
     told = log.inbox.get(message)

@@ -70,7 +70,7 @@ def main() -> int:
         print("not found:", one.change)
     for one in found:
         if one.is_found and not one.is_named:
-            print("found, not by its table:", one.change, "->", one.said[:200])
+            print("found, not by its table:", one.change, "->", one.message[:200])
     print(f"{len(found) - len(missed)} of {len(found)} found, {sum(one.is_named for one in found)} by the name of the table")
     return 1 if missed else 0
 

@@ -133,7 +133,7 @@ class SqliteLog:
             except (apsw.ConstraintError, apsw.MismatchError):
                 return None  # two rows would have the same key, or a row number would be none
         index, _, part = table.rpartition("_")
-        if index.endswith("_text") and part in ("data", "idx") and self._says_the_same(victim.path, index):
+        if index.endswith("_text") and part in ("data", "idx") and self._has_same_words(victim.path, index):
             return None  # no search finds anything else
         return Change(table, column, str(key)[:80], f"{how}: {value!r:.60}")
 

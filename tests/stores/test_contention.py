@@ -449,7 +449,7 @@ def test_an_ended_run_gets_no_new_criteria(log: Decklog, run_id: str) -> None:
     log.runs.finish(run_id)
     with pytest.raises(DecklogError, match="is completed; its criteria can't change any more"):
         log.criteria.record(run_id, ["Tests pass"])
-    with pytest.raises(DecklogError, match="settled"):
+    with pytest.raises(DecklogError, match="is completed; its criteria can't change any more"):
         log.criteria.update(run_id, "Nice", required=True)
     assert log.criteria.record(run_id, [{"criterion": "Nice", "required": False}])[0].already
     log.runs.update(run_id, status="active")  # type: ignore[arg-type]

@@ -202,7 +202,7 @@ class Running:
 
 
 def killed_by(ended: Mapping[str, Any]) -> str | None:
-    """Return what killed a program from outside: a signal, or the loss of its supervisor; None if it ended by itself."""
+    """Return what killed a program from outside: a signal, or the loss of its supervisor; None if nothing did."""
     if ended["reason"] in ("lost", "abandoned"):
         return str(ended["reason"])
     if ended["reason"] != "exited":

@@ -83,7 +83,7 @@ class Outages:
         return gate.opens_at
 
     def _inform(self, agent: Description, gate: Gate, stderr: str) -> None:
-        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It continues by itself."
+        ways = f"Log in again; then: decklog gates open {gate.name!r}" if gate.opens_at is None else "It continues without you."
         problem = {"login": "is no longer logged in", "quota": "has used up its quota"}[gate.reason]
         output = f"\n{stderr}" if stderr else ""
         self._context.log.inbox.post(

@@ -29,7 +29,7 @@ _LONGEST_REASON = 5000
 _PAGE = 200
 # Files recorded for a landed change; git has them all.
 MOST_FILES = 200
-# Interruptions in a row after which a person is asked.
+# Ask a person after this many interruptions in a row.
 MOST_INTERRUPTIONS = 5
 RETRY_SECONDS = 30.0
 

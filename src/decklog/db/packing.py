@@ -1,6 +1,6 @@
 """Compression of long values in SQLite files, if it saves at least a fifth.
 
-PostgreSQL compresses by itself. The original size is stored with the bytes; if fewer bytes are stored, they are compressed.
+PostgreSQL compresses values itself. The original size is stored with the bytes; if fewer bytes are stored, they are compressed.
 So uncompressed values of older logs stay readable.
 """
 

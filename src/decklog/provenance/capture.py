@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Line = dict[str, Any]
 
 _FILE = "calls"
-# Stands for every call of a session whose turn has ended.
+# Matches every call of a session whose turn has ended.
 ALL = "*"
 
 

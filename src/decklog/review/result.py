@@ -52,7 +52,7 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True)
 class StageResult:
-    """The result of one stage. `score` is from a model; `why` says why the stage is unproven or skipped."""
+    """The result of one stage. `score` is from a model; `why` is why the stage is unproven or skipped."""
 
     number: int
     status: StageStatus

@@ -114,7 +114,7 @@ class Copied:
         self.pairs: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {}
         self.ids: dict[tuple[str, str], str] = {}
         for kind in types_of_a_run(log):
-            taken = [row for row in rows_of(log, kind, PARENT) if kind.fork_rule().takes(row, self)]  # type: ignore[arg-type]
+            taken = [row for row in rows_of(log, kind, PARENT) if kind.fork_rule().copies(row, self)]  # type: ignore[arg-type]
             copies = rows_of(log, kind, self.fork)
             assert len(taken) == len(copies), kind.table
             self.pairs[kind.table] = list(zip(taken, copies, strict=True))

@@ -210,7 +210,7 @@ class SqliteTransactions(Database):
         connections = self.connections
         try:
             if not self._committed:
-                # SQLite rolls back by itself when the disk is full, so clear the cache in any case.
+                # SQLite rolls back when the disk is full, so clear the cache in any case.
                 self.memo.clear()
                 connection = connections.writing()
                 if connection.in_transaction:

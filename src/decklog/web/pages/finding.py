@@ -23,7 +23,7 @@ _LONGEST = 400
 
 
 @dataclass(frozen=True)
-class SearchQuery:
+class TypedQuery:
     """A parsed search: its words and filters."""
 
     words: str = ""
@@ -38,7 +38,7 @@ class SearchQuery:
         return f"/search?{urlencode({'q': self.with_one(name, value)})}"
 
 
-def parse_query(text: str) -> SearchQuery:
+def parse_query(text: str) -> TypedQuery:
     """Parse a search text: `lexer kind:tool agent:"dev 1" since:2d`."""
     narrowed: dict[str, str] = {}
 
@@ -47,7 +47,7 @@ def parse_query(text: str) -> SearchQuery:
         return " "
 
     rest = re.sub(rf'(?<!\S)({"|".join(_NARROWS)}):(?:"([^"]*)"|(\S+))', taken, text)
-    return SearchQuery(one_line(rest), {name: value for name, value in narrowed.items() if value})
+    return TypedQuery(one_line(rest), {name: value for name, value in narrowed.items() if value})
 
 
 def search(request: SiteRequest) -> PageView:
@@ -69,7 +69,7 @@ def search(request: SiteRequest) -> PageView:
     return PageView("search.html", title, shell_line, data, shown, found.next if found else None, "search", to=place)
 
 
-def _found(request: SiteRequest, typed: SearchQuery) -> SearchResult:
+def _found(request: SiteRequest, typed: TypedQuery) -> SearchResult:
     narrowed = {"run_id" if name == "run" else name: value for name, value in typed.narrowed.items() if name != "since"}
     since = parse_since(typed.narrowed.get("since"), request.log.clock.now(), "q")
     log, going_on = request.log, not request.site.full_searches.is_due()
@@ -78,7 +78,7 @@ def _found(request: SiteRequest, typed: SearchQuery) -> SearchResult:
         return log.overview.search(typed.words, **given)
 
 
-def _names(log: Decklog, typed: SearchQuery, found: SearchResult | None) -> dict[str, str]:
+def _names(log: Decklog, typed: TypedQuery, found: SearchResult | None) -> dict[str, str]:
     """Return the goals of the runs that the page mentions."""
     facets = found.facets.get("stream", {}) if found else {}
     runs = {*facets, *(hit.stream for hit in found.hits)} if found else set()
@@ -86,7 +86,7 @@ def _names(log: Decklog, typed: SearchQuery, found: SearchResult | None) -> dict
     return log.overview.names(run_ids=[one for one in runs if not one.startswith("@")])
 
 
-def _options(typed: SearchQuery) -> list[str]:
+def _options(typed: TypedQuery) -> list[str]:
     return [word for name, value in typed.narrowed.items() for word in (f"--{name}", value)]
 
 
