@@ -46,7 +46,7 @@ async def test_a_program_of_verbs_does_what_the_plain_ones_do(alog: AsyncDecklog
 async def test_errors_are_not_wrapped(alog: AsyncDecklog) -> None:
     with pytest.raises(NotFound):
         await alog.tasks.get("nobody")
-    with pytest.raises(Invalid, match="knows no"):
+    with pytest.raises(Invalid, match="takes no"):
         await alog.tasks.claim("run_1", worker="w", waits=3)
     with pytest.raises(Invalid, match="lease_seconds"):
         await alog.tasks.claim("run_1", worker="w", lease_seconds=1e300)

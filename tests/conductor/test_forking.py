@@ -93,7 +93,7 @@ def test_a_fork_of_what_is_not_planned_or_is_over_is_refused_and_leaves_nothing(
     with pytest.raises(Conflict, match="was over: completed"):
         forked(context, None)
     log.runs.start("Another", run_id="other")
-    with pytest.raises(Conflict, match="is no fork of"):
+    with pytest.raises(Conflict, match="is not a fork of"):
         forked(context, 3, new_run_id="other")
     assert {run.id for run in log.runs.find()} == {context.run_id, "other"}
     # Snapshots of sessions have refs too.

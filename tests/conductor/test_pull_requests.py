@@ -110,7 +110,7 @@ def test_without_a_program_or_a_remote_nothing_is_pushed(person: Person, program
     (programs / "glab").unlink()
     only = f"{programs}:/usr/bin:/bin"
     refused = person.call("run", "land", "--pr", PATH=only)
-    assert (refused.code, "gh or glab is not installed" in refused.err) == (1, True), refused
+    assert (refused.code, "gh or glab, which is not installed" in refused.err) == (1, True), refused
     assert git(person.repository.parent / "origin.git", "for-each-ref", "--format=%(refname)") == "refs/heads/main"
     assert person.call("run", "land", "--pr", "--remote", "none", PATH=only).code == 3
     assert "## Work items" in person.call("run", "land", "--pr", "--dry-run").out

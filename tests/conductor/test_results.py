@@ -36,7 +36,7 @@ def test_a_person_lands_a_run_on_a_branch_and_nothing_else_is_touched(log: Deckl
     context = Work(log, checked, work_item("triple", TRIPLE)).run()
     write(checked, {"mine.txt": "untracked\n", "notes.txt": "changed\n"})
     before = everything(checked)
-    with pytest.raises(Conflict, match=r"not committed: notes\.txt"):
+    with pytest.raises(Conflict, match=r"uncommitted changes: notes\.txt"):
         landed(context, checked)
     with pytest.raises(NotFound, match="no branch 'nowhere'"):
         landed(context, checked, branch="nowhere")
@@ -60,13 +60,13 @@ def test_a_branch_that_went_on_gets_a_merge_that_is_checked_or_is_left_alone(log
     first = git(checked, "rev-parse", "HEAD")
     write(checked, {"calc.py": "def add(a, b):\n    return a + b\n\n\ndef double(a):\n    return 2 * a\n"})
     git(checked, "commit", "-q", "-a", "-m", "Went on")
-    with pytest.raises(Conflict, match=r"does not merge with the run: calc\.py"):
+    with pytest.raises(Conflict, match=r"conflicts with the run: calc\.py"):
         landed(context, checked)
     git(checked, "reset", "-q", "--hard", first)
     write(checked, {"tests/test_more.py": "def test_no():\n    assert False\n"})
     git(checked, "add", "-A")
     git(checked, "commit", "-q", "-m", "Red")
-    with pytest.raises(Conflict, match="does not pass: tests"):
+    with pytest.raises(Conflict, match="to land on main fails: tests"):
         landed(context, checked)
     git(checked, "reset", "-q", "--hard", first)
     write(checked, {"notes.txt": "gone on\n"})

@@ -118,7 +118,7 @@ def test_what_no_line_of_the_change_has_is_refused_and_so_is_nothing(log: Decklo
         quote_line(context.repository, context.target_commit(), "none.py", 1)
     with pytest.raises(Invalid, match="lines"):
         quote_line(context.repository, context.target_commit(), "calc.py", 1000)
-    with pytest.raises(Invalid, match="no text"):
+    with pytest.raises(Invalid, match="is empty"):
         post(context, " ")
     with pytest.raises(NotFound, match="no work item 'nothing'"):
         post(context, "Hello", name="nothing")

@@ -307,7 +307,7 @@ def test_rules_need_the_proof_of_a_bound_owner(log: Decklog, run_id: str, hook: 
         rule(log, hook)
     log.approvals.ask(run_id, "Push?", by="ada", about="x")
     assert Round(log).run().made == 0
-    with pytest.raises(Invalid, match="not proven"):
+    with pytest.raises(Invalid, match="not signed by the owner"):
         Round(log).test(old.id)
     with log.proving(key=key.path):
         rule(log, hook)

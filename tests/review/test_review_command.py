@@ -111,7 +111,7 @@ def test_every_stage_is_a_command_of_its_own(person: Person) -> None:
 @pytest.mark.slow
 def test_wrong_words_say_what_to_do(person: Person) -> None:
     assert person.call("review").code == 5
-    assert "nothing differs" in person.call("review").err
+    assert "do not differ" in person.call("review").err
     assert person.call("review", "nowhere..main").code == 3
     assert person.call("review", "main..change", "--worktree").code == 2
     assert "there are no uncommitted changes" in person.call("review", "--worktree").err

@@ -36,7 +36,7 @@ def walk(target: str) -> None:
             answer = browser.get(url)
             assert (answer.status, ">read-only<" in answer.text, forms(answer.text)) == (200, True, []), url
         (approval, *_) = log.approvals.find(state="open")
-        assert "or no permission to write" in browser.get(f"/inbox/approval/{approval.id}").text
+        assert "or no write permission" in browser.get(f"/inbox/approval/{approval.id}").text
         assert browser.post(f"/inbox/approval/{approval.id}/decide", {"token": "x"}).status == 405
         assert verify(browser) == 303
         wait_until(lambda: browser.site.verifying.status.began_at is None)

@@ -78,7 +78,7 @@ def test_an_export_never_writes_over_entries_that_the_log_does_not_have(
         (7, lambda _: b"{not json", Invalid, "no entry"),
         (7, lambda _: b"[1]", Invalid, "JSON object"),
         (7, lambda _: b"[" * 100_000, Invalid, "no entry"),
-        (7, lambda _: b"<<<<<<< ours", Invalid, "merge conflict"),
+        (7, lambda _: b"<<<<<<< ours", Invalid, "git conflict marker"),
         (7, lambda raw: raw.replace(b'"seq":7', b'"seq":"7"'), Invalid, "must be a number"),
         (7, lambda raw: raw.replace(b'"seq":7', b'"seq":8'), Conflict, "gap"),
         (7, lambda raw: raw.replace(b'"hash":"', b'"hash":"0'), Damaged, "hash"),
