@@ -297,7 +297,7 @@ def test_what_hooks_told_already_is_not_told_again(log: Decklog, folder: Path, t
 def test_a_dry_run_says_what_there_is_and_writes_nothing(log: Decklog, folder: Path, tmp_path: Path) -> None:
     before = log.journal.heads()
     done = HistoryImport(log, "claude", str(folder), Spool(str(tmp_path / "spool")), dry_run=True).run()
-    assert (done.events["prompted"], done.events["answered"], done.new) == (3, 4, 0)
+    assert (done.events["prompts"], done.events["answers"], done.new) == (3, 4, 0)
     assert log.journal.heads() == before
     assert not (tmp_path / "spool").exists()
 

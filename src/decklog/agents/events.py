@@ -44,7 +44,7 @@ class SessionEvent:
 class SessionStarted(SessionEvent):
     """Start of a session, or its continuation after a pause, a compaction or a fork."""
 
-    summary_key: ClassVar[str] = "begun"
+    summary_key: ClassVar[str] = "sessions_started"
     source: str = "startup"
     cwd: str | None = None
     branch: str | None = None
@@ -61,7 +61,7 @@ class SessionStarted(SessionEvent):
 class PromptSubmitted(SessionEvent):
     """Prompt to the agent by a person or a program."""
 
-    summary_key: ClassVar[str] = "prompted"
+    summary_key: ClassVar[str] = "prompts"
     prompt_id: str | None
     text: str
     by: str = "person"
@@ -71,7 +71,7 @@ class PromptSubmitted(SessionEvent):
 class ToolCalled(SessionEvent):
     """Tool call by the agent."""
 
-    summary_key: ClassVar[str] = "called"
+    summary_key: ClassVar[str] = "calls"
     call_id: str
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class ToolCalled(SessionEvent):
 class ToolReturned(SessionEvent):
     """End of a tool call."""
 
-    summary_key: ClassVar[str] = "returned"
+    summary_key: ClassVar[str] = "results"
     call_id: str
     outcome: CallOutcome
     tool: str | None = None
@@ -95,7 +95,7 @@ class ToolReturned(SessionEvent):
 class MessageSent(SessionEvent):
     """Message of the agent to its user."""
 
-    summary_key: ClassVar[str] = "said"
+    summary_key: ClassVar[str] = "messages"
     text: str
     message_id: str | None = None
 
@@ -104,7 +104,7 @@ class MessageSent(SessionEvent):
 class ReasoningShown(SessionEvent):
     """Reasoning that the agent shows."""
 
-    summary_key: ClassVar[str] = "thought"
+    summary_key: ClassVar[str] = "thoughts"
     text: str
     message_id: str
 
@@ -113,7 +113,7 @@ class ReasoningShown(SessionEvent):
 class TokensUsed(SessionEvent):
     """Model answer with its token usage."""
 
-    summary_key: ClassVar[str] = "answered"
+    summary_key: ClassVar[str] = "answers"
     answer_id: str
     model: str
     input_tokens: int = 0
@@ -129,7 +129,7 @@ class TokensUsed(SessionEvent):
 class SubagentStarted(SessionEvent):
     """Start of a sub-agent; `agent_id` is its id."""
 
-    summary_key: ClassVar[str] = "spawned"
+    summary_key: ClassVar[str] = "subagents_started"
     role: str = ""
     task: str | None = None
 
@@ -138,7 +138,7 @@ class SubagentStarted(SessionEvent):
 class SubagentEnded(SessionEvent):
     """End of a sub-agent; `agent_id` is its id."""
 
-    summary_key: ClassVar[str] = "joined"
+    summary_key: ClassVar[str] = "subagents_ended"
     text: str | None = None
     outcome: CallOutcome = CallOutcome.OK
 
@@ -147,7 +147,7 @@ class SubagentEnded(SessionEvent):
 class ConversationCompacted(SessionEvent):
     """Compaction of the conversation to a summary, finished or about to start."""
 
-    summary_key: ClassVar[str] = "compacted"
+    summary_key: ClassVar[str] = "compactions"
     trigger: str
     summary: str | None = None
     is_over: bool = True
@@ -159,7 +159,7 @@ class ConversationCompacted(SessionEvent):
 class TurnEnded(SessionEvent):
     """End of a turn; the agent waits for input."""
 
-    summary_key: ClassVar[str] = "rested"
+    summary_key: ClassVar[str] = "turns"
     text: str | None = None
     error: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class TurnEnded(SessionEvent):
 class SessionEnded(SessionEvent):
     """End of the session."""
 
-    summary_key: ClassVar[str] = "ended"
+    summary_key: ClassVar[str] = "sessions_ended"
     reason: str | None = None
     # The editor connection that ended. A session that continues in a later connection has not ended.
     connection: str | None = None
@@ -183,7 +183,7 @@ class SessionEnded(SessionEvent):
 class OtherEvent(SessionEvent):
     """Any other event that the program reports."""
 
-    summary_key: ClassVar[str] = "noted"
+    summary_key: ClassVar[str] = "other"
     name: str
     text: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
