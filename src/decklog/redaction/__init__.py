@@ -1,6 +1,6 @@
 """Find secrets in texts and JSON values, and replace them with markers that name the kind.
 
-Everything that is stored, printed or sent passes through here: the same rules and the same judge for all of it.
+All data that is stored, printed or sent passes through here, with the same rules and the same judge.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ _SHORTEST = 10
 @cache
 def default_redactor() -> "Redactor":
     """Return the redactor of this process: the shipped rules with those of the user and of the repository around it."""
-    # Here, and not at the top: a command that only reads ids does not load the matcher.
+    # Import lazily: a command that only reads ids does not need the matcher.
     from decklog.redaction.redactor import Redactor
     from decklog.redaction.rules import load_config
 
@@ -33,12 +33,12 @@ def redact(text: str) -> str:
     return scan(text)[0]
 
 
-# RE2 holds locks while it matches, which a forked child would find taken for ever.
+# RE2 holds locks while it matches; a child forked at that moment would wait for ever.
 @delay_forks
 def scan(text: str) -> tuple[str, bool]:
     """Redact a text, and return whether anything changed."""
     if len(text) < _SHORTEST and text.replace("_", "").replace("-", "").isalnum():
-        # One short word can't hold a secret. Do not load the matcher for it.
+        # One short word can't contain a secret, so the matcher is not loaded.
         return text, False
     return default_redactor().scan(text)
 
@@ -51,14 +51,14 @@ def scan_json(value: Any) -> tuple[Any, bool]:
 
 @delay_forks
 def clean_texts(texts: Iterable[str]) -> set[str]:
-    """Return those of many texts that hold no secret."""
+    """Return the texts that contain no secret."""
     redactor = default_redactor()
     return {text for text in texts if not redactor.find(text)}
 
 
 @delay_forks
 def explain(text: str) -> "list[Explanation]":
-    """Return what was found in a text, with the rule or the features that decided."""
+    """Return the findings of a text, each with the rule or the features that decided."""
     return default_redactor().explain(text)
 
 

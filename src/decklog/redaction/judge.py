@@ -66,7 +66,7 @@ _DIGEST_NAME = Lazy(
 )
 _OWNER = Lazy(r"[\w.$-]+[\"'\]]{0,2}[ \t]*(?::=|=>|={1,2}|:)[ \t]*[@bru]{0,2}[\"'`(\[]{0,2} ")
 _PHRASE_NAMES = frozenset(("pwd", "password", "passphrase", "pass", "pw"))
-# A line of a class or a file, and the word before an id.
+# A line number in a class or a file, such as `main.py:12`.
 _PLACE = Lazy(r"[A-Za-z][\w.]*:\d{1,6}")
 _ID_BEFORE = Lazy(
     r"(?i)(?:\b(?:session|request|trace|span|run|job|task|correlation|event)|(?:\b|[a-z_-])id)[\"'`]{0,2}[:=]?[ \t\"'`]*$"
@@ -348,12 +348,12 @@ def feature_names() -> tuple[str, ...]:
 
 
 def is_clearly_harmless(candidate: Candidate) -> bool:
-    """Return whether a candidate is harmless without a score: too short, a known word, or a name in a program."""
+    """Return whether a candidate is harmless without a score: too short, a known word, or an identifier."""
     value = candidate.value
     if len(value) < 3 or value.lower() in BENIGN or is_ours(value):
         return True
     if value.isalpha() and value.islower():
-        # A word of a sentence, or a name in a program.
+        # A word of a sentence, or an identifier.
         return (candidate.kind in ("key", "token", "auth") and len(value) < 16) or (
             candidate.source.startswith("prose")
             and not candidate.quote
@@ -364,19 +364,19 @@ def is_clearly_harmless(candidate: Candidate) -> bool:
     if value.endswith(("...", "…")) or candidate.after == "...":
         return True
     if candidate.name[:5].lower().rstrip() == "pass" and not candidate.sign and _is_name(value):
-        # A verb: pass `proxy_config`.
+        # "pass" as a verb, as in: pass `proxy_config`.
         return True
     if candidate.source.startswith("prose") and has_shape("uuid", value) and _ID_BEFORE.search(candidate.line[:160]):
         return True
     if candidate.source.startswith("near") and _is_program_name(candidate):
         return True
-    # Digests and ids stand near any word.
+    # Digests and ids occur near any word.
     is_loose = candidate.source.startswith("near-0") and not candidate.quote and candidate.sign in ("", ",", "with", "as", "to")
     return is_loose and (has_shape("hex", value) or has_shape("uuid", value))
 
 
 def _is_name(value: str) -> bool:
-    """Return whether a value is letters with underscores, or a member of a module: `proxy_config`, `httpx.Client`."""
+    """Return whether a value is an identifier with underscores or a member of a module: `proxy_config`, `httpx.Client`."""
     if "_" in value and value.replace("_", "").isalpha():
         return True
     return has_shape("dotted", value.lstrip("~")) and value.split(".")[-1].isalpha()

@@ -18,7 +18,7 @@ _LONGEST_COOKIES = 4_000
 
 
 class Candidate(NamedTuple):
-    """A value that may be a secret, with all that the judge looks at."""
+    """A value that may be a secret, with the context that the judge evaluates."""
 
     start: int
     end: int
@@ -34,7 +34,7 @@ class Candidate(NamedTuple):
     is_spaced: bool = False
     is_name_quoted: bool = False
     starts_line: bool = False
-    # A sentence that needs no score.
+    # Whether the value is a secret without a score.
     is_sure: bool = False
     # The line around the value.
     line: str = ""
@@ -47,7 +47,7 @@ def split_name(name: str) -> list[str]:
 
 @lru_cache(4_096)
 def kind_of_name(name: str) -> str:
-    """Return the kind of secret that a name announces, or an empty string."""
+    """Return the kind of secret that a name implies; an empty string for other names."""
     parts = split_name(name[-96:])
     while len(parts) > 1 and (parts[-1].isdigit() or parts[-1] in _WORDS["trailing"]):
         parts.pop()
@@ -164,7 +164,7 @@ _HEAD = BytePattern(
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_Q}?[A-Za-z_][\w.%-]*=\S"
     rf"|[\w.$@-]*?{_STEM}[\w.-]*(?:(?:{'|'.join(_TIES)})\S|{_Q}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
 )
-# What a text must have for a head, on lower-case bytes.
+# Prefilter for heads, matched against the lower-case bytes of a text.
 _LOWER_STEM = _STEM.replace("(?-i:[A-Z])", "[a-z]")
 TRIGGER = (
     rf"{_LOWER_STEM}[\w.-]*(?:[\"'`]?[\])*]{{0,2}}\s*(?:[:=,|>(\[{{#;?/\n]|<-|->|--)"
@@ -194,7 +194,7 @@ _COOKIE_ATTRIBUTES = frozenset(("path", "domain", "expires", "max-age", "samesit
 
 
 class KeyHead(NamedTuple):
-    """A name and what ties a value to it."""
+    """A name, and the operator that connects a value to it."""
 
     kind: str
     name: str
@@ -208,7 +208,7 @@ class KeyHead(NamedTuple):
 
 @lru_cache(4_096)
 def read_head(source: str) -> KeyHead | None:
-    """Split a head; None if its name announces nothing."""
+    """Parse a head; return None if its name implies no secret."""
     parts = _PARTS.match(source)
     if parts is None:
         return None
@@ -251,7 +251,7 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
         for one in _candidates_at(view, head, start, position, end):
             yield one
             if not head.quote and one.start == position:
-                # A bare value holds no other name; in a quoted one there may be one.
+                # A quoted value may contain another name; a bare one can't.
                 reached = one.end
         position = max(position, reached)
 
@@ -295,7 +295,7 @@ def _candidate(view: TextView, head: KeyHead, start: int, position: int, end: in
 
 
 def candidate_at(text: str, start: int, end: int, kind: str, source: str, **more: Any) -> Candidate:
-    """Build the candidate for a range of a text, with the characters and the line around it."""
+    """Build the candidate for a range of a text, with the adjacent characters and its line."""
     around = {
         "quote": text[start - 1] if start and text[start - 1] in "\"'`" else "",
         "after": text[end : end + 3],
@@ -306,7 +306,7 @@ def candidate_at(text: str, start: int, end: int, kind: str, source: str, **more
 
 
 def line_around(text: str, start: int, end: int) -> str:
-    """Return the line of a value, up to 160 characters each way."""
+    """Return the line of a value, up to 160 characters on each side."""
     first = text.rfind("\n", max(0, start - 160), start)
     last = text.find("\n", end, end + 160)
     return text[max(0, start - 160) if first < 0 else first + 1 : start] + " " + text[end : end + 160 if last < 0 else last]
@@ -338,7 +338,7 @@ _WORD_BEFORE = Lazy(r"([A-Za-z]{2,16})[ \t]$")
 
 
 def _is_plain_key(text: str, start: int, name: str) -> bool:
-    """Return whether the word before makes a key or a token an ordinary one: `cache key: …`."""
+    """Return whether the preceding word marks a key or a token as harmless: `cache key: …`."""
     if name.lower() not in ("key", "token", "keys"):
         return False
     before = _WORD_BEFORE.search(text, max(0, start - 20), start)
@@ -346,7 +346,7 @@ def _is_plain_key(text: str, start: int, name: str) -> bool:
 
 
 def _is_no_name(text: str, start: int, place: int) -> bool:
-    """Return whether a name is a marker's, part of a path or an address, or only tested by a shell."""
+    """Return whether a match is no name: part of a marker, a path or an address, or a variable in a shell test."""
     before = text[start - 1 : start] if start else ""
     if before == ":":
         return text[start - 10 : start] == "[redacted:" or "arn:" in text[max(0, start - 80) : start].split(" ")[-1]
@@ -358,7 +358,7 @@ def _is_no_name(text: str, start: int, place: int) -> bool:
 
 
 def _adjust(head: KeyHead, view: TextView, position: int) -> tuple[KeyHead, int]:
-    """Return the head and where its value begins: a second quote of another kind is part of the value."""
+    """Return the head and the start of its value; a second quote of another kind belongs to the value."""
     text = view.text
     if head.marks == 2 and text[position - 2] != text[position - 1]:
         return head._replace(quote=text[position - 2], marks=1), position - 1
@@ -390,7 +390,7 @@ def _end_of(pattern: Lazy, text: str, start: int, limit: int) -> int:
 
 
 def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int:
-    """Return where a quoted value ends: at the quote that is escaped as the first one is."""
+    """Return the end of a quoted value: the next quote with the same escaping as the opening one."""
     text, quote, opening = view.text, head.quote, view.width(position - 1)
     if head.marks == 3:
         last = text.find(quote * 3, position, limit)
@@ -409,7 +409,7 @@ def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int
 
 
 def _is_inner(width: int, opening: int) -> bool:
-    """Return whether a quote is escaped within the value: JSON doubles the backslashes at each level."""
+    """Return whether a quote is escaped inside the value; JSON doubles the backslashes at each level."""
     if opening & (opening - 1):
         return width > opening
     return width > opening and (width - opening) % (2 * opening) != 0
@@ -452,7 +452,7 @@ _PAIRS = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
 def trim(head: KeyHead, text: str, start: int, position: int, end: int, *, starts_line: bool) -> str:
-    """Return a bare value up to where its surroundings go on."""
+    """Return a bare value without the trailing text that belongs to its surroundings."""
     value = text[position:end]
     if (marker := value.find("[redacted:")) >= 0:
         value = value[:marker]

@@ -25,15 +25,15 @@ class BytePattern:
         return self._compiled
 
     def search(self, data: bytes, start: int = 0) -> Any:
-        """Return the first match at or after a place, or None."""
+        """Return the first match at or after an offset, or None."""
         return (self._compiled or self._compile()).search(data, start)
 
     def matches(self, value: str) -> bool:
-        """Return whether it matches a whole value."""
+        """Return whether the pattern matches a whole value."""
         return (self._compiled or self._compile()).fullmatch(value.encode("latin-1", "replace")) is not None
 
     def find_all(self, data: bytes, group: int = 0) -> Iterator[tuple[int, int, int]]:
-        """Yield the start of each match, and start and end of its group. The next match may begin where the group ends."""
+        """Yield the start of each match, and the start and end of its group. The search continues at the end of the group."""
         position = 0
         while match := self.search(data, position):
             first = match.start()
@@ -43,7 +43,7 @@ class BytePattern:
 
 
 class KeywordSet:
-    """Entries with the keywords and triggers that must be present for each."""
+    """Prefilter: entries with keywords and triggers, one of which must be present."""
 
     def __init__(self, entries: Iterable[tuple[int, Sequence[str], str]]) -> None:
         words: dict[str, list[int]] = {}
@@ -57,7 +57,7 @@ class KeywordSet:
         self._words = [word.encode("latin-1") for word in words]
         self._searched = 0
         self._match_words = self._search_words
-        # Apart: a counted run multiplies the states of all others in its set.
+        # Separate set: a counted repetition multiplies the states of every pattern in its set.
         runs = {trigger: triggers.pop(trigger) for trigger in [*filter(_COUNTED.search, triggers)]}
         self._of_run, self._of_trigger = [*runs.values()], [*triggers.values()]
         self._match_runs, self._match_triggers = _compile_set(runs), _compile_set(triggers)

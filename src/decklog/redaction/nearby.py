@@ -100,12 +100,12 @@ def _is_isolated(value: str, line: str, place: int, header: str) -> bool:
     return alone or _is_secret_column(header, line, place) or bool(_CALLED_WITH.match(line))
 
 
-# What a test is called with.
+# An annotation with test arguments, such as `@ValueSource(`.
 _CALLED_WITH = Lazy(r"[ \t]*[@\[][A-Za-z][\w.]*\(")
 
 
 def _is_separate_cell(value: str, line: str, place: int, distance: int, header: str) -> bool:
-    """Return whether a short value with a digit is a cell below its head, or alone below a label."""
+    """Return whether a short value with a digit is a table cell below its header, or alone below a label."""
     if not distance or not any(map(str.isdigit, value)):
         return False
     return (line.strip() == value and header.rstrip().endswith(":")) or _is_secret_column(header, line, place)
@@ -126,7 +126,7 @@ _NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
 
 
 def _find_lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
-    """Yield lines to search: where they begin and end, how far above the word is, and the line that has it."""
+    """Yield each line to search: its start and end, the distance to the line with the word above it, and that line."""
     text, position, header, distance = view.text, 0, "", _MOST_LINES_BELOW + 1
     places = _word_places(view)
     place = next(places, -1)
@@ -143,7 +143,7 @@ def _find_lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
             and "|" not in header
             and len(header) > _LONGEST_LABEL
         ):
-            # A paragraph ends here.
+            # End of the paragraph.
             distance = 41
         if distance <= _MOST_LINES_BELOW or (distance < 40 and "|" in text[position:end] and "|" in header):
             yield position, min(end, position + _LONGEST_LINE), min(distance, _MOST_LINES_BELOW + 1), header
@@ -207,7 +207,7 @@ def _find_connector(before: str) -> str:
 
 
 def _is_secret_column(header: str, line: str, place: int) -> bool:
-    """Return whether a value is in a column whose head names a secret."""
+    """Return whether a value is in a column whose header names a secret."""
     heads, column = _CELL.split(header.strip()), len(_CELL.findall(line[:place].lstrip()))
     return (
         1 < len(heads) == len(_CELL.split(line.strip()))

@@ -1,4 +1,4 @@
-"""Read a text as a person would: escapes undone, line prefixes removed, wrapped lines joined, with offsets into the original."""
+"""Normalize a text: decode escapes, remove line prefixes and join wrapped lines, with offsets into the original."""
 
 from bisect import bisect_right
 from itertools import accumulate
@@ -27,12 +27,12 @@ _ENTITIES = {
     "&#34;": '"', "&#39;": "'", "&#x22;": '"', "&#x27;": "'",
     "&#60;": "<", "&#62;": ">", "&#x3c;": "<", "&#x3e;": ">", "&#x3C;": "<", "&#x3E;": ">",
 }  # fmt: skip
-# A backslash at the end of a line continues a value after one of these.
+# After one of these characters, a backslash at the end of a line continues the value.
 _CONTINUED = ("=", "Bearer ", "bearer ")
 
 
 class TextView:
-    """A text to search. `span` maps a range of it to a range of the text it was made from."""
+    """A text to search. `span` maps a range of the view to a range of the original text."""
 
     __slots__ = ("_origins", "_starts", "data", "text")
 
@@ -45,24 +45,24 @@ class TextView:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether the view is the text itself."""
+        """Return whether the view equals the original text."""
         return self._starts is None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the range of the original that a range of the view came from."""
+        """Return the range in the original for a range of the view."""
         if self._starts is None:
             return start, end
         return self._origin(start), self._origin(end - 1, past=True)
 
     def width(self, position: int) -> int:
-        """Return how many characters of the original one character of the view came from."""
+        """Return the length in the original of one character of the view."""
         if self._starts is None:
             return 1
         start, end = self.span(position, position + 1)
         return end - start
 
     def drops(self, place: int) -> bool:
-        """Return whether the view leaves out what is at a place of the original."""
+        """Return whether the view omits the character at an offset of the original."""
         index = bisect_right(self._origins, place) - 1
         return (
             self._starts is not None
@@ -80,12 +80,12 @@ class TextView:
 
 
 def _from_pieces(kept: list[str], original: list[str]) -> TextView:
-    """Build a view of pieces: even ones are unchanged, odd ones stand for other text."""
+    """Build a view from pieces: those at even indexes are unchanged, those at odd indexes replace other text."""
     return TextView("".join(kept), [0, *accumulate(map(len, kept))], [0, *accumulate(map(len, original))])
 
 
 def normalize(text: str) -> TextView:
-    """Return the text without colours and escapes."""
+    """Return the text without colour codes, with its escapes decoded."""
     has_noise = _has_noise(text)
     if not has_noise and "\\" not in text:
         return TextView(text)
@@ -131,7 +131,7 @@ def _decode(noise: str) -> str:
     if "[" in rest:
         return ""
     if rest[-1] == "\n":
-        # A command goes on in the next line.
+        # The command continues on the next line.
         return " "
     if rest[-1] == "n":
         return "\n"
@@ -141,7 +141,7 @@ def _decode(noise: str) -> str:
     return _LETTERS.get(rest, rest[-1])
 
 
-# Line prefixes: what tools print before each line. Possessive counts keep the time linear.
+# Prefixes that tools print before each line. Possessive quantifiers keep the time linear.
 _FILE = r"(?:[A-Za-z]:)?[\w.@+~/\\-]{2,200}+"
 _DAY = r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,]{0,10}(?:Z|[+-]\d\d:?\d\d)?"
 _LEVEL = r"(?:(?:stdout|stderr) [FP] |\[?(?:DEBUG|INFO|WARN|WARNING|ERROR|TRACE|NOTICE)\]?:?[ \t]+)?"
@@ -157,7 +157,7 @@ _PREFIX = Lazy(
     r"|(?P<added>\+(?!\+))|(?P<removed>-(?![-\s]))"
     r"|(?P<service>[\w.-]{2,40}+[ \t]{0,24}+\|(?: |$))"
 )
-# These count on a single line; the others only on neighbouring lines.
+# These prefixes are accepted on a single line; the others only on neighbouring lines.
 _ALONE = frozenset(("match", "quote", "speaker", "tree"))
 _NAMED = frozenset(("match", "near", "file"))
 _MOST_BOLD = 2_001
@@ -166,7 +166,7 @@ _KEY_LINE = Lazy(r"-{4,5} ?(?:BEGIN|END) ")
 
 
 def strip_prefixes(view: TextView) -> TextView | None:
-    """Return the text without what a tool put before its lines, and without bold marks; None if there is neither."""
+    """Return the text without line prefixes of tools, or else without bold marks; None if it has neither."""
     lines = view.text.split("\n")
     prefixes = [_prefix(line) for line in lines]
     kept, original = [""], [""]
@@ -214,10 +214,10 @@ def _prefix(line: str) -> tuple[str, str, int]:
 
 
 def _accepted(prefixes: list[tuple[str, str, int]], index: int, line: str) -> int:
-    """Return the length of a line's prefix if it is one."""
+    """Return the length of a line's prefix; 0 if the prefix is not accepted."""
     kind, name, length = prefixes[index]
     if not kind:
-        # The unchanged lines of a diff begin with a blank.
+        # Unchanged lines of a diff begin with a space.
         around = (prefixes[index - 1][0] if index else "", prefixes[index + 1][0] if index + 1 < len(prefixes) else "")
         return 1 if line[:1] == " " and ("added" in around or "removed" in around) else 0
     if kind in ("added", "removed") and _KEY_LINE.match(line):
@@ -244,7 +244,7 @@ _NAME = Lazy(r"[+-]*[A-Za-z_][\w.-]*=.*[^=]")
 
 
 def join_lines(view: TextView) -> TextView | None:
-    """Return the text with wrapped tokens joined; None if no line goes on with the rest of one."""
+    """Return the text with wrapped tokens joined; None if no token is wrapped."""
     pieces = _BREAK.split(view.text)
     if len(pieces) == 1:
         return None
@@ -273,7 +273,7 @@ def continues_token(text: str, place: int) -> bool:
 
 
 def wrapped_end(text: str, end: int) -> int:
-    """Return the end of a token that goes on in the next lines."""
+    """Return the end of a token that continues on the next lines."""
     for _ in range(200):
         gap = _GAP.match(text, end)
         if not gap or not continues_token(text, gap.end()):

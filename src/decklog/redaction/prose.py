@@ -11,7 +11,7 @@ from decklog.redaction.rules import load_table
 
 _PIECE = re.compile(r"\{([a-z]+)\}")
 _LONGEST_TRAIL = 3
-# A sentence of more trust needs no score.
+# Values of a sentence with more trust need no score.
 _HIGHEST_DOUBT = 3
 
 
@@ -28,7 +28,7 @@ class Sentence(NamedTuple):
 
 
 def load_sentences() -> tuple[Sentence, ...]:
-    """Return the sentence patterns of this package."""
+    """Load the sentence patterns of this package."""
     table = load_table("prose")
     pieces = table["pieces"]
     triggers = {name: _fill(source, pieces) for name, source in table["triggers"].items()}
@@ -50,7 +50,7 @@ def _fill(source: str, pieces: dict[str, str]) -> str:
 
 
 def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[Candidate]:
-    """Yield the values that some sentences mention."""
+    """Yield the values that match the sentence patterns."""
     text = view.text
     for sentence in sentences:
         if sentence.needs and not any(char in view.data for char in sentence.needs):
@@ -73,7 +73,7 @@ def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[C
 
 
 def _trimmed(text: str, start: int, end: int) -> int:
-    """Return the end of a value without the punctuation of its sentence."""
+    """Return the end of a value without trailing punctuation."""
     if (marker := text.find("[redacted:", start, end)) >= 0:
         end = marker
     for _ in range(_LONGEST_TRAIL):

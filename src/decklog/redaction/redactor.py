@@ -14,11 +14,11 @@ from decklog.redaction.rules import Lazy, RedactionRule, load_table, shipped_rul
 # Later rounds find values that match only next to a marker.
 _MOST_ROUNDS = 3
 _SHORT = 8_192
-# A value found once is replaced wherever the text repeats it, unless it is so short that it occurs by chance.
+# Limits for replacing the repeats of a found value: a shorter value may occur by chance.
 _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
-# Number of different values in one text that are scored. A cheap test decides about further values, to bound the time.
+# Limit on the different values of one text that are scored. A cheap test decides about the others, to bound the time.
 _MOST_JUDGED = 200
-# Kinds of findings by certainty: of two overlapping findings, the surer one determines the kind.
+# Kinds of findings by certainty: of two overlapping findings, the more certain one determines the kind.
 _RANKS = {"prose": 3, "near": 4}
 _APART = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
@@ -52,7 +52,7 @@ class Explanation(NamedTuple):
 
 
 class Redactor:
-    """Finder of secrets by the shipped rules and those of a user or a repository."""
+    """Finds secrets by the shipped rules and those of the user and the repository."""
 
     def __init__(self, rules: Sequence[RedactionRule] = (), allow: Sequence[str] = ()) -> None:
         self._rules = (*rules, *shipped_rules())
@@ -184,7 +184,7 @@ class Redactor:
         kind = keyvalue.kind_of_name(name)
         if kind and item and not self._is_allowed(item):
             whole = Candidate(0, len(item), item[:200], kind, "named", name, ":", '"', '"', '"', False, False, True)
-            # A key of JSON is surer than a name in a text.
+            # A JSON key is stronger evidence than a name in a text.
             is_sure = kind in ("password", "secret") and judge.is_mixed(item) and " " not in item and not judge.is_reference(item)
             if is_sure or self._is_secret(whole, {}):
                 return f"[redacted:{kind}]"
@@ -193,7 +193,7 @@ class Redactor:
     def _find_in_view(self, view: TextView, present: frozenset[int], judgements: dict[Any, bool]) -> list[SecretFinding]:
         rules = sorted(index for index in present if index < self._first_sentence and index not in self._raw)
         found = [finding for index in rules for finding in self._find_by_rule(index, view, judgements)]
-        # Prefixes matter for whole lines, not for tokens that match anywhere.
+        # Only rules for whole lines need the prefixes removed; tokens match anywhere.
         reads_lines = self._needs_line_scan(view, present, rules)
         stripped = strip_prefixes(view) if reads_lines and ("\n" in view.text or _may_have_prefix(view.text)) else None
         if stripped is None:
@@ -219,7 +219,7 @@ class Redactor:
         return bool(named) or not self._line_rules.isdisjoint(rules)
 
     def _drop_public_contexts(self, view: TextView, found: list[SecretFinding]) -> list[SecretFinding]:
-        """Drop findings inside public content: certificates, pictures, public keys, digests of lock files."""
+        """Return the findings outside of public content, such as certificates, images, public keys and lock files."""
         if not found or not any(word in view.text for word in self._context_words):
             return found
         spans = sorted((start, end) for pattern in self._contexts for start, _, end in pattern.find_all(view.data))
@@ -239,7 +239,7 @@ class Redactor:
                 yield SecretFinding(start, end, rule.label, f"rule {rule.id}", 1 if rule.requires else 0, candidate)
 
     def _meets_requirements(self, index: int, view: TextView, start: int, end: int, judgements: dict[Any, bool]) -> bool:
-        """Return whether a match meets what its rule requires."""
+        """Return whether a match meets the requirements of its rule."""
         rule, value = self._rules[index], view.text[start:end]
         if self._is_allowed(value) or (index in self._rule_allow and self._rule_allow[index].matches(value)):
             return False
@@ -285,14 +285,14 @@ class Redactor:
     def _is_secret(self, candidate: Candidate, judgements: dict[Any, bool]) -> bool:
         if judge.is_clearly_harmless(candidate):
             return False
-        # All but its place.
+        # All fields except the offsets.
         key = candidate[2:]
         if key not in judgements:
             judgements[key] = judge.is_secret(candidate) if len(judgements) < _MOST_JUDGED else judge.is_mixed(candidate.value)
         return judgements[key]
 
     def _find_encoded(self, view: TextView, judgements: dict[Any, bool]) -> Iterator[SecretFinding]:
-        """Yield blobs of base64 that decode to a text with a secret; all are searched at once."""
+        """Yield base64 blobs that decode to a text with a secret; one search covers all of them."""
         spans = [(start, end) for start, _, end in _BASE64.find_all(view.data)]
         texts = [_decode(view.data[start:end]) for start, end in spans]
         if not any(texts):
@@ -428,7 +428,7 @@ def _find_repeats(text: str, found: list[SecretFinding]) -> list[SecretFinding]:
 
 
 def _merge_findings(found: list[SecretFinding]) -> list[SecretFinding]:
-    """Merge overlapping findings. The kind is that of the surest finding, then of the longest."""
+    """Merge overlapping findings. The most certain finding determines the kind, then the longest."""
     found.sort(key=lambda finding: (finding.start, finding.rank, -finding.end))
     merged: list[SecretFinding] = []
     for finding in found:
@@ -459,7 +459,7 @@ def _decode(blob: bytes) -> str:
 
 
 def _extend_blob(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the whole run of base64 around a blob."""
+    """Return the range of the complete base64 text around a blob."""
     run = _BASE64_RUN.match(text, end)
     while start > 0 and (text[start - 1].isalnum() or text[start - 1] in "+/_-") and text[start - 1].isascii():
         start -= 1

@@ -15,7 +15,7 @@ from decklog.core.folders import config_home
 from decklog.core.user_consents import has_consent
 
 _FOLDER = os.path.dirname(__file__)
-# What a match has to pass before it counts. The last three ask the judge.
+# Further checks of a match. The last three use the judge.
 REQUIREMENTS = ("", "value", "random", "mixed", "likely")
 
 
@@ -24,7 +24,7 @@ class RedactionRule(NamedTuple):
 
     `keywords` are lower case; the pattern is only tried on a text that has one of them. `trigger` is a pattern on the lower-case
     text for rules that have no fixed word. `group` is the group of `pattern` that holds the secret. `requires` names a further
-    check of the value, `min_entropy` its least entropy in bits per character, `allow` patterns of values that are no secret.
+    check of the value, `min_entropy` its minimum entropy in bits per character, `allow` patterns of harmless values.
     A `raw` rule reads the text before escapes are undone. `found` and `not_found` are examples, which are tests.
     """
 
@@ -90,13 +90,13 @@ class Lazy:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(re.compile(self._source), name)
-        # From now on the method is an attribute, and this function is not called for it.
+        # Later calls find the attribute and do not reach this method.
         setattr(self, name, method)
         return method
 
 
 def options() -> re2.Options:
-    """Return the options of all patterns: one byte per character, so that offsets in bytes are offsets in the text."""
+    """Return the options of all patterns: one byte per character, so that byte offsets are text offsets."""
     given = re2.Options()
     given.encoding = re2.Options.Encoding.LATIN1
     given.max_mem = 64 << 20
@@ -157,14 +157,14 @@ _FILE = "decklog.toml"
 
 
 class Config(NamedTuple):
-    """What is added to the shipped rules."""
+    """Rules and allow-list entries in addition to the shipped ones."""
 
     rules: tuple[RedactionRule, ...] = ()
     allow: tuple[str, ...] = ()
 
 
 def load_config(folder: str | None = None) -> Config:
-    """Return the rules of the user and of the repository around a folder, and the allow-list entries that count."""
+    """Load the rules and the valid allow-list entries of the user and of the repository that contains a folder."""
     user = user_file()
     mine = _section(_read(user), user)
     file = find_repository_file(folder or _working_folder())
@@ -177,12 +177,12 @@ def load_config(folder: str | None = None) -> Config:
 
 
 def user_file() -> str:
-    """Return the user's own settings for the redaction."""
+    """Return the path of the user's redaction settings."""
     return os.path.join(config_home(), "redaction.toml")
 
 
 def find_repository_file(folder: str) -> str | None:
-    """Return the `decklog.toml` of a folder or of the nearest one above it, up to the top of the repository."""
+    """Return the nearest `decklog.toml` in a folder or its parents, up to the root of the repository."""
     for place in _with_parents(folder):
         if os.path.isfile(os.path.join(place, _FILE)):
             return os.path.join(place, _FILE)
@@ -200,7 +200,7 @@ def _with_parents(folder: str) -> Iterator[str]:
 
 
 def _working_folder() -> str:
-    """Return the folder of this process; the root if it is gone, since an agent may remove the one it works in."""
+    """Return the working directory; `/` if an agent has removed it."""
     try:
         return os.getcwd()
     except FileNotFoundError:
@@ -208,13 +208,13 @@ def _working_folder() -> str:
 
 
 def _is_consented(path: str, content: bytes) -> bool:
-    """Return whether the user consented to exactly this file in the repository that it is in."""
+    """Return whether the user consented to this content of the file for its repository."""
     git = _git_folder(os.path.dirname(path))
     return git is not None and has_consent(git, sha256(content).hexdigest())
 
 
 def _git_folder(folder: str) -> str | None:
-    """Return the git folder that all working trees of a repository share."""
+    """Return the git directory that all worktrees of a repository share."""
     top = next((place for place in _with_parents(folder) if os.path.exists(os.path.join(place, ".git"))), None)
     if top is None:
         return None
@@ -226,7 +226,7 @@ def _git_folder(folder: str) -> str | None:
 
 
 def _read(path: str) -> bytes:
-    """Return the content of a file; nothing of one that is not there or can't be read."""
+    """Return the content of a file; empty if it is missing or unreadable."""
     try:
         with open(path, "rb") as file:
             return file.read()
@@ -237,7 +237,7 @@ def _read(path: str) -> bytes:
 def _section(content: bytes, path: str) -> Config:
     if b"redaction" not in content:
         return Config()
-    # Here, and not at the top: most repositories add nothing.
+    # Import lazily: most repositories add no rules.
     import tomllib
 
     try:
