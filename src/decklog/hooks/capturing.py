@@ -1,4 +1,4 @@
-"""Capture of edits around the tool calls that hooks are called for. It never fails a tool call."""
+"""Capture of edits around the tool calls that hooks report. A failed capture never fails the call."""
 
 import json
 import os
@@ -21,7 +21,7 @@ _TURN_ENDS = frozenset(["Stop", "StopFailure", "AfterAgent", "Interrupt"])
 
 
 def settings_with(root: str, words: bytes) -> bytes | None:
-    """Return decklog.toml of a repository if it has some words. This check is cheap, because every tool call runs it."""
+    """Return decklog.toml of a repository if it contains these words. Every tool call runs this check, so it must be cheap."""
     try:
         with open(os.path.join(root, "decklog.toml"), "rb") as file:
             content = file.read(_LONGEST_SETTINGS)
@@ -153,7 +153,7 @@ def critic_for(
 
 
 def errors_of_call(log: "Decklog", payload: Mapping[str, Any], root: str, *, session: str, named: Mapping[str, str]) -> list[str]:
-    """Return the certain errors in what an agent's tool has just done, recorded in the agent's run."""
+    """Review a completed tool call and return its certain errors, which are recorded in the agent's run."""
     if payload.get("tool_name") not in _CHANGES:
         return []
     run_id = named.get("run") or log.runs.start(f"Critique of {session}", key=f"critique:{session}").id

@@ -99,7 +99,7 @@ class Hook:
             if captured := capture(self.payload, self._root, f"{self.program}:{self._session}", self._process):
                 facts["provenance"] = captured
         if self.event == "SessionStart" and (process := self._process()) is not None:
-            # With the program's process, its death can be detected later.
+            # Store the program's process, so that its death can be detected later.
             raw = json.dumps({**self.payload, "process": process}).encode()
         spool.put(self.program, self._session, facts, raw)
         if not location.exists:

@@ -57,7 +57,7 @@ def _find_texts(arguments: Mapping[str, Any], names: tuple[str, ...]) -> Iterato
 
 # Any other character may have a meaning for the shell.
 _HARMLESS_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:+, -")
-# Parts of names that may belong to secrets or settings, or to something that only looks like a file.
+# Parts of names that may be secrets, settings, or something other than a plain file.
 _SENSITIVE_NAME_PARTS = (
     *("secret", "cred", "passw", "pwd", "token", "key", "auth", "env", "pem", "rsa", "dsa", "ed25519", "pgp", "gpg", "ssh"),
     *("aws", "kube", "docker", "netrc", "npmrc", "pypirc", "htpasswd", "shadow", "cookie", "history", "login", "wallet"),

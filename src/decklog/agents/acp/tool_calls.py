@@ -62,7 +62,7 @@ def with_terminal(known: Call, update: Call) -> Call:
 
 
 def tool_of(call_id: str, call: Call) -> str:
-    """Return the tool name of a call, as hooks and transcripts use it if the message has it."""
+    """Return the tool name of a call: the one that hooks and transcripts use, if the message has it."""
     if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
         return "Bash" if name in _SHELL else name
     raw = dict_of(call.get("rawInput"))

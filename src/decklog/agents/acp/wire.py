@@ -1,7 +1,7 @@
 """Reader that turns the messages of one session into events: partial messages are joined, and repeats are dropped.
 
-A message is only recorded when it is complete, so its parts are kept between readings. A message without an id is identified by
-its connection and line number. Reading a line again therefore changes nothing.
+A message is recorded only when complete, so its parts are stored between reads. A message without an id is identified by its
+connection and line number, so reading a line again changes nothing.
 """
 
 import hashlib
@@ -64,14 +64,14 @@ class AcpReader:
         self._facts: dict[str, Any] = {}
         self._at: datetime | None = None
         self._line = ""
-        # Reads on in the program's own files of the session, if there are any.
+        # Continues to read the program's own session files, if there are any.
         self.own_files: Callable[[], Iterator[SessionEvent]] = lambda: iter(())
         # Whether the last line ended a turn, and whether it ended the connection.
         self.is_at_rest = False
         self.is_over = False
 
     def kept(self) -> dict[str, Any]:
-        """Return the state that is needed to read on from here."""
+        """Return the state needed to continue reading from here."""
         found: dict[str, Any] = json.loads(json.dumps(self._kept))
         return found
 
@@ -220,7 +220,7 @@ class AcpReader:
         text = as_text([content] if isinstance(content, dict) else content)
         message_id = text_or_none(update.get("messageId"))
         parent = dict_of(dict_of(update.get("_meta")).get("claudeCode")).get("parentToolUseId")
-        # A replay of an earlier connection. Chunks with an id are recognised by it.
+        # Replay of an earlier connection: chunks with an id are recognised by that id.
         is_replay = message_id is None and self._kept.get("replayed") and not self._kept.get("prompted")
         if is_replay or (parent and self._has_files()):
             return

@@ -1,7 +1,7 @@
 """Capture the edits of an agent behind the proxy, in a separate thread.
 
-A message that the agent or the editor waits for is passed on once the files are stored that it may change. That wait has a
-limit, and nothing else waits for a capture.
+Before the relay passes on a message that may start a change, it waits until the affected files are stored. This wait has a
+limit; nothing else waits for a capture.
 """
 
 import os
@@ -35,16 +35,16 @@ from decklog.provenance.capture import Capture
 from decklog.provenance.git import GitRepository
 from decklog.provenance.tool_calls import FileCall
 
-# Records what was captured of a session; the last is the name of the tool call.
+# Records captured changes: the session, the changes, and the id of the tool call.
 Put = Callable[[str, dict[str, Any], str | None], None]
 
 _Stated = dict[str, list[tuple[bytes, bytes]]]
-# A git that takes longer than this costs edits, not time.
+# If git takes longer, the edits are not captured; the session is not delayed further.
 LONGEST_WAIT_SECONDS = 2.0
 _MOST_CALLS = 1000
 _WAIT_FOR_COMMAND, _RELEASE = "terminal/wait_for_exit", "terminal/release"
 _REQUESTS = frozenset([PERMISSION, WRITE_FILE, RUN_COMMAND, _WAIT_FOR_COMMAND, _RELEASE])
-# Until these are passed on, what they lead to can't begin, or what follows can't.
+# Messages that are delayed until the capture is done: the change, or the next one, can't begin before they arrive.
 _WAITED_FOR = frozenset([(EDITOR, PROMPT), (AGENT, WRITE_FILE), (AGENT, RUN_COMMAND), (EDITOR, PERMISSION), (EDITOR, WRITE_FILE)])
 _SHELL, _TOOL = "shell", "tool"
 
@@ -64,7 +64,7 @@ class _Job:
 
 @dataclass
 class _Begun:
-    """A capture under way: how the call changes files, and the tool call that it is part of."""
+    """A capture in progress: how the call changes files, and the tool call that contains it."""
 
     kind: str
     target: FileCall | None
@@ -73,9 +73,9 @@ class _Begun:
 
 
 class ProxyCapture:
-    """Captures what the agent of one connection changes.
+    """Captures the file changes of the agent of one connection.
 
-    `put` records it, `is_recorded` returns whether sessions of a folder are recorded, and `process` names the agent's process.
+    `put` records a capture, `is_recorded` returns whether a folder's sessions are recorded, `process` names the agent's process.
     """
 
     def __init__(self, put: Put, is_recorded: Callable[[str], bool], process: str | None) -> None:
@@ -86,19 +86,19 @@ class ProxyCapture:
         # Calls that have not ended, and captures in progress, by session and name.
         self._calls: dict[tuple[str, str], tool_calls.Call] = {}
         self._begun: dict[tuple[str, str], _Begun] = {}
-        # What the agent asked for, by the number of its request.
+        # Requests of the agent, by their ids.
         self._asked: dict[str, Message] = {}
         self._terminals: dict[tuple[str, str], str] = {}
-        # Nobody waits for captures that were not done in time, nor for those after them.
+        # After a capture that took too long, messages pass without a wait until the queue is empty.
         self._is_behind = False
         self._thread = threading.Thread(target=self._work, daemon=True)
 
     def start(self) -> None:
-        """Start the thread; it has the signal mask of its caller."""
+        """Start the thread; it inherits the caller's signal mask."""
         self._thread.start()
 
     def see(self, sender: str, message: Message, seen: AcpMessage, program: str, root: str) -> None:
-        """Take note of a message that is about to be passed on. Return when what it may change is stored, or after a limit."""
+        """Queue a message before it is passed on; wait, up to a limit, until the files that it may change are stored."""
         if seen.session is None or not _is_about_files(sender, message, seen) or not self._is_recorded(root):
             return
         job = _Job(sender, message, seen.method, seen.is_answer, seen.session, program, root)
@@ -107,7 +107,7 @@ class ProxyCapture:
             self._is_behind = not job.done.wait(LONGEST_WAIT_SECONDS)
 
     def close(self) -> None:
-        """Wait for the captures under way, up to a limit."""
+        """Wait for the captures in progress, up to a limit."""
         self._jobs.put(None)
         self._thread.join(LONGEST_WAIT_SECONDS)
 
@@ -177,7 +177,7 @@ class ProxyCapture:
             self._wait_for_permission(job, call_of(job.message))
         elif job.method == WRITE_FILE and isinstance(path := params.get("path"), str):
             whole = os.path.join(job.root, path)
-            # The tool call under way that is about the file.
+            # The open tool call that names this file.
             about = (one.call for (session, _), one in self._begun.items() if session == job.session and whole in one.paths)
             self._begin(job, f"write:{number}", _TOOL, next(about, None), [whole], {"content": params.get("content")})
         elif job.method == RUN_COMMAND and not any(
@@ -202,7 +202,7 @@ class ProxyCapture:
             self._end(job, self._terminals.get((job.session, str(params_of(asked).get("terminalId"))), ""))
 
     def _wait_for_permission(self, job: _Job, request: tool_calls.Call) -> None:
-        """Forget that a call began: a person may change files until it is allowed."""
+        """Discard the capture of a call that waits for permission: until then a person may change files."""
         place = (job.session, str(request.get("toolCallId")))
         call = tool_calls.merged(self._calls.get(place), {**request, "status": None})
         self._calls[place] = {**call, "asked": True}
@@ -269,7 +269,7 @@ def _is_about_files(sender: str, message: Message, seen: AcpMessage) -> bool:
 
 
 def _kind(name: str, call: tool_calls.Call) -> str | None:
-    """Return how a call changes files: those that it names (`tool`), any (`shell`), or none."""
+    """Return how a call changes files: the named ones (`tool`), any (`shell`), or none (None)."""
     command = tool_calls.command_of(call)
     if command is None and tool_calls.writes(call):
         return _TOOL if tool_calls.paths_of(call) else _SHELL
@@ -290,7 +290,7 @@ def _stated(root: str, call: tool_calls.Call) -> _Stated:
 
 
 def _is_allowed(asked: Message, answer: Message) -> bool:
-    """Return whether an answer allows the call that a permission was asked for."""
+    """Return whether an answer grants the permission request of a call."""
     chosen = dict_of(result_of(answer).get("outcome")).get("optionId")
     options = list_of(params_of(asked).get("options"))
     return any(str(one.get("kind")).startswith("allow") and one.get("optionId") == chosen for one in options)

@@ -276,7 +276,7 @@ class Driver:
                     self._answer(request, None if reply.get("allow") is True else str(reply.get("reason") or "no"), "person")
 
     def _answer(self, request: Message, denied: str | None, by: str) -> None:
-        """Answer a permission request for this one call, and print who decided."""
+        """Answer a permission request for a single call, and print who decided."""
         options = [one for one in list_of(params_of(request).get("options")) if one.get("kind") == "allow_once"]
         if denied is None and not options:
             denied = "the agent asks for more than this one call"

@@ -58,7 +58,7 @@ def read_lines(descriptor: int) -> Iterator[bytes]:
 
 
 class Outlet:
-    """Output for lines from several threads: each line is written whole, and a slow reader is waited for."""
+    """Output for lines from several threads: each line is written whole, and a write waits for a slow reader."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -106,7 +106,7 @@ def start(command: list[str], environment: Mapping[str, str] | None = None) -> t
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
     assert child.stdin is not None
     assert child.stdout is not None
-    # Use a duplicate descriptor: the object may close its own one after that number was reused.
+    # Use a duplicate descriptor: the object may close its own after the number is reused.
     outlet = Outlet(os.dup(child.stdin.fileno()))
     child.stdin.close()
     return child, outlet, child.stdout.fileno()
@@ -236,7 +236,7 @@ class Relay:
             self._block(AGENT, message, seen, reason)
             return None
         try:
-            # Have the files stored that a message may change.
+            # Store the files that the message may change.
             self._capture.see(sender, message, seen, self._exchange.program, self._root(seen))
         except Exception as problem:  # noqa: BLE001
             self._errors.report(problem)
