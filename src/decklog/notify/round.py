@@ -84,7 +84,7 @@ def events(log: "Decklog", event: str, since: datetime) -> "list[NotifyEvent]":
 
 COMMAND_SECONDS, WEBHOOK_SECONDS = 30, 10
 _MOST_READ = 64 * 1024
-# Begins the target of a notifier plug-in.
+# Prefix of a target that names a notifier plug-in.
 _PLUGIN = "plugin:"
 _RETRYABLE = frozenset({408, 425, 429})
 

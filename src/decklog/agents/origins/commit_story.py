@@ -141,16 +141,16 @@ def _session_share(log: Decklog, key: tuple[str, str | None, str | None], lines:
     return SessionShare(session=session, lines=lines, run_id=run_id, task_id=task_id, title=title, model=model, cost=cost)
 
 
-# Commits that the review gate, or a person in its place, let pass
+# Commits that passed the review gate or were approved by a person
 
-# The newest ones; each takes a call of git.
+# Only the newest reviews are checked: each one needs a git command.
 _MOST_REVIEWS = 200
-# As the gate computes the patch of a change.
+# The review gate computes a patch with the same options.
 _PATCH = ("-r", "-p", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color", "--src-prefix=a/", "--dst-prefix=b/")
 
 
 def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -> set[str]:
-    """Return the commits that no review covers: they are in no reviewed range, and have no reviewed patch."""
+    """Return the commits without a review: outside every reviewed range, and with a patch that was not reviewed."""
     passed = (review for review in find_all(log.reviews.find) if log.reviews.lets_pass(review.id))
     found, reviews = set(commits), list(islice(passed, _MOST_REVIEWS))
     ends = [name for review in reviews for name in (review.base, review.head)]
@@ -160,7 +160,7 @@ def find_unreviewed(repo: GitRepository, log: Decklog, commits: Sequence[str]) -
             found.difference_update(repo.text("rev-list", f"{base}..{head}").split())
     patches = {review.patch for review in reviews}
     if found and patches:
-        # A rebased change, or one that was squashed when it was merged, has the same patch.
+        # Rebasing a change, or squashing it in a merge, does not alter its patch.
         given = "".join(f"{commit}\n" for commit in sorted(found)).encode()
         diffs = repo.call("diff-tree", "--stdin", *_PATCH, given=given)
         rows = (row.split() for row in repo.call("patch-id", "--stable", given=diffs).decode().splitlines())

@@ -153,7 +153,7 @@ class _AttributionImport:
         return self._record(path, steps, head, at)
 
     def _unknown_lines(self, commit: str, path: str, by_author: dict[Author, set[int]]) -> dict[Author, set[int]]:
-        """Return the lines without a known origin in the log, whose own evidence takes precedence over a note."""
+        """Return the lines without a known origin; the log's evidence takes precedence over a note."""
         attribution = Attribution(self._repo, self._log)
         found = {
             author: {line for line in numbers if attribution.find_in_commit(commit, path, line).kind == "unknown"}

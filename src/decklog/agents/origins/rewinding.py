@@ -182,7 +182,7 @@ _STEP_SECONDS = 0.02
 
 
 def catch_up(log: Decklog, spool: Spool) -> None:
-    """Take in waiting events. If another process does so, wait for it, but not long."""
+    """Record waiting events; wait briefly if another process is already doing so."""
     if log.db.read_only:
         return
     end = time.monotonic() + _LONGEST_SECONDS

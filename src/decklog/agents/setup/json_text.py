@@ -20,7 +20,7 @@ _SCALAR = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[
 _BLANK = " \t\r\n"
 _LINE_END = re.compile(r"[ \t]*(?=[\r\n]|\Z)")
 _SPACE = re.compile(f"[{_BLANK}]*")
-# A string, or a comment to the end of its line or of any length.
+# A string, a line comment or a block comment.
 _COMMENT = re.compile(r'"(?:[^"\\\r\n]|\\.)*"|(?P<line>//[^\n]*?(?=\r?\n|\r?\Z))|(?P<block>/\*.*?\*/)', re.DOTALL)
 _DEPTH = 200
 
