@@ -1,1 +1,1 @@
-"""One call of a tool: what it is given, what guards it, and the form of its arguments and results."""
+"""Tool calls: their context, their guards, and the schemas of arguments and results."""

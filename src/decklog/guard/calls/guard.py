@@ -11,7 +11,7 @@ from decklog.guard.policy import CommandVerdict, Decision, Policy, Publication, 
 from decklog.records.values import to_json
 
 Command = list[str] | str
-# The action of running a command, as trust names it.
+# Name in trust of the action that runs a command.
 _COMMAND = "run_cli"
 # Returns why a command must not publish its commits, or None.
 Gate = Callable[[Sequence[Publication], str], str | None]
@@ -100,7 +100,7 @@ class Guard:
                 )
 
     def _check_publications(self, published: Sequence[Publication]) -> None:
-        """Raise Refused for commits that the repository's gate does not let out."""
+        """Raise Refused for commits that the repository's review gate blocks."""
         assert self.gate is not None
         reason = self.gate(published, self.root)
         if reason is not None:

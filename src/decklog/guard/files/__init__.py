@@ -1,1 +1,1 @@
-"""Files beneath one root, and no others."""
+"""Access to the files beneath one root only."""

@@ -85,7 +85,7 @@ class IgnoreFile:
 
     @property
     def has_any(self) -> bool:
-        """Whether at least one line is a pattern."""
+        """Return whether at least one line is a pattern."""
         return bool(self._patterns)
 
     @cached_property

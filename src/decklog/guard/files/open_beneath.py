@@ -18,7 +18,7 @@ MOST_LINKS = 40
 # O_PATH needs only the right to pass through a directory, not to list it.
 PATH = getattr(os, "O_PATH", 0)
 PASS = PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# Opening a FIFO must not wait for its other end, nor a terminal become ours.
+# Opening a FIFO must not block, and a terminal must not become the controlling terminal.
 SAFE = os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
 
 
@@ -42,7 +42,7 @@ def _open_no_link(name: str, flags: int, dir_fd: int) -> int:
     try:
         return os.open(name, flags, dir_fd=dir_fd)
     except NotADirectoryError:
-        # With O_DIRECTORY a link is reported as "not a directory"; tell the two apart.
+        # With O_DIRECTORY a link is reported as "not a directory"; distinguish the two.
         if stat.S_ISLNK(os.stat(name, dir_fd=dir_fd, follow_symlinks=False).st_mode):
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), name) from None
         raise
@@ -71,7 +71,7 @@ def canonical(root_fd: int, parts: Sequence[str], root_paths: Sequence[str], spe
 
 
 class _Descent:
-    """A walk down from the root. It keeps the handles of the directories, so that `..` can go back up."""
+    """A walk down from the root. The directory handles stay open, so that `..` can go back up."""
 
     def __init__(self, root_fd: int, spelled: str, op: str) -> None:
         self.root_fd, self.spelled, self.op = root_fd, spelled, op

@@ -74,10 +74,10 @@ class PendingFile:
         if self._before is None:
             return
         if os.geteuid() == 0:
-            # A container's root may lack the right to give files away; the bytes matter more than the owner.
+            # Root in a container may lack the right to change owners; keep the content anyway.
             with suppress(PermissionError):
                 os.fchown(fd, self._before.st_uid, self._before.st_gid)
-        # Never the set-user bit: new bytes have not earned it.
+        # Never restore the setuid bit: the new content was not granted it.
         mode = self._before.st_mode & 0o777
         if is_executable is not None:
             mode = mode | (mode & 0o444) >> 2 if is_executable else mode & ~0o111
@@ -113,7 +113,7 @@ class PendingFile:
         if self._fd < 0:
             return
         if self._temporary is not None:
-            # Someone may have removed it already, together with its directory.
+            # Another process may have removed it with its directory.
             with suppress(FileNotFoundError):
                 os.unlink(self._temporary, dir_fd=self._fd)
         os.close(self._fd)

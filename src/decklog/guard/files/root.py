@@ -85,8 +85,8 @@ class Root:
             os.close(fd)
 
     def _is_still_there(self, content: Content) -> bool:
-        # A hard link can be replaced after it was opened; the outside file then has one link and looks harmless. So the
-        # file must still have this name, and its links must be unchanged: a new link changes ctime only, new bytes both times.
+        # A hard link can be replaced after it was opened; the outside file then has one link and looks harmless. So check
+        # that the file still has this name and the same links: a new link changes only ctime, new bytes also mtime.
         try:
             now = os.stat(content.path, dir_fd=self.fd, follow_symlinks=False)
         except FileNotFoundError:

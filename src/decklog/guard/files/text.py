@@ -89,7 +89,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tupl
     if len(spans) > 1 and not replace_all:
         raise _not_unique(text, spans)
     found = text[slice(*spans[0])]
-    # A passage given with bare line feeds and found with them keeps them, even among CRLF lines.
+    # A passage with bare line feeds in the file keeps them, even among CRLF lines.
     if "\r\n" in found if by_ending else "\n" not in old and is_crlf(text):
         new = with_crlf(new)
     elif by_ending:
@@ -97,7 +97,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tupl
     pieces: list[str] = []
     at = count = 0
     for start, end in spans:
-        # Finds may overlap: the first of them is replaced.
+        # Of overlapping matches, only the first is replaced.
         if start >= at:
             pieces += [text[at:start], new]
             at, count = end, count + 1
@@ -105,7 +105,7 @@ def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tupl
 
 
 def _exact_spans(text: str, old: str) -> list[tuple[int, int]]:
-    # Overlapping finds count too: two of them are two places the caller may have meant.
+    # Count overlapping matches too: they make the passage ambiguous.
     spans: list[tuple[int, int]] = []
     at = text.find(old)
     while at >= 0:

@@ -140,7 +140,7 @@ class Supervisor:
     # Starting
 
     def _listen(self) -> None:
-        """Make signals wake the poll."""
+        """Register signal handlers that wake the poll."""
         self.wake, write = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(write, False)

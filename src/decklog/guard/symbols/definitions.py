@@ -1,4 +1,4 @@
-"""Definitions and imports in source files: what they are, and how they are found in Python by its syntax tree."""
+"""Data types for definitions and imports in source files, and their extraction from Python syntax trees."""
 
 import ast
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from decklog.core.python_source import parsed
 
 
 class SymbolKind(StrEnum):
-    """What a symbol can be."""
+    """Kind of a symbol."""
 
     FUNCTION = "function"
     METHOD = "method"
@@ -20,7 +20,7 @@ class SymbolKind(StrEnum):
 
 @dataclass(frozen=True)
 class SymbolDefinition:
-    """One definition or import. `names` are the names that find it in addition to its qualified name."""
+    """One definition or import. `names` also find it, in addition to its qualified name."""
 
     line_number: int
     kind: SymbolKind
@@ -28,7 +28,7 @@ class SymbolDefinition:
     names: tuple[str, ...]
 
     def answers_to(self, symbol: str) -> bool:
-        """Return whether someone asking for the symbol means this: `method`, `Class.method` or all of it."""
+        """Return whether a searched name matches: `method`, `Class.method` or the full qualified name."""
         return symbol in self.names or self.qualname == symbol or self.qualname.endswith(f".{symbol}")
 
 
@@ -37,11 +37,11 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def python_definitions(data: bytes) -> Iterator[SymbolDefinition]:
-    """Yield every class, function, method and import of a Python source, or refuse a broken one."""
+    """Yield every class, function, method and import of a Python source; raise Invalid for a syntax error."""
     tree = parsed(data)
     if tree is None:
         raise Invalid("It is not valid Python", hint="Fix its syntax first.")
-    # A stack and not recursion: a source nested deeper than our own stack must not end the search.
+    # Use a stack instead of recursion: deeply nested source must not exceed the recursion limit.
     pending: list[tuple[ast.AST, tuple[str, ...], bool]] = [(tree, (), False)]
     while pending:
         node, scope, in_class = pending.pop()

@@ -1,4 +1,4 @@
-"""Find where a function, method, class or import is, by the syntax of the source and not by its text."""
+"""Find functions, methods, classes and imports by parsing source files."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -69,7 +69,7 @@ class _Hunt:
     unread: Counter[str] = field(default_factory=Counter)
 
     def look_into(self, file: str) -> None:
-        """Look into one file, if it is source code in which the name occurs at all."""
+        """Search one file, if it is source code that contains the name."""
         extension = PurePosixPath(file).suffix.lower()
         grammar = tree_sitter.BY_EXTENSION.get(extension)
         if grammar is None and extension not in PYTHON_EXTENSIONS:
@@ -90,13 +90,13 @@ class _Hunt:
             self.skipped.append(SkippedPath(file, error.message))
 
     def keep(self, file: str, language: str, definitions: Iterable[SymbolDefinition]) -> None:
-        """Keep what answers to the name and is of the kind asked for."""
+        """Add the definitions that match the name and the requested kind."""
         for one in definitions:
             if one.answers_to(self.symbol) and self.kind in (None, one.kind):
                 self.found.append(Symbol(file, one.line_number, one.kind.value, one.qualname, language))
 
     def result(self) -> Symbols:
-        """Return what was found, by path and line."""
+        """Return the matches, sorted by path and line."""
         for language, count in self.unread.items():
             what = f"{count} {language} file{'s' * (count > 1)} with the name not looked into"
             package = f"tree-sitter-{language}".replace("tsx", "typescript")

@@ -1,4 +1,4 @@
-"""Find the definitions and imports of a source file by a tree-sitter grammar, where one is installed."""
+"""Find the definitions and imports of a source file with a tree-sitter grammar, if it is installed."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def _words(text: str) -> frozenset[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar:
-    """How one language names its parts: the grammar's package and the node types that matter."""
+    """Grammar of a language: its package and the relevant node types."""
 
     name: str
     package: str
@@ -126,7 +126,7 @@ def parser_of(grammar: Grammar) -> Any | None:
 
 
 def definitions(parser: Any, grammar: Grammar, data: bytes) -> Iterator[SymbolDefinition]:
-    """Yield every class, function, method and import that a parser sees in a source, sound or not."""
+    """Yield every class, function, method and import in a source, even one with syntax errors."""
     pending: list[tuple[Any, tuple[str, ...], bool]] = [(parser.parse(data).root_node, (), False)]
     while pending:
         node, scope, in_class = pending.pop()
@@ -172,7 +172,7 @@ def _function(node: Any, in_class: bool) -> tuple[SymbolKind, list[str]] | None:
 
 
 def _declared(node: Any, in_class: bool) -> tuple[SymbolKind, list[str]] | None:
-    # A declaration without a body counts inside a class only: elsewhere it repeats a definition.
+    # Use a declaration without a body only inside a class; elsewhere it repeats a definition.
     if node.type != "function_definition" and not in_class:
         return None
     inner, is_function = node.child_by_field_name("declarator"), False
