@@ -41,7 +41,7 @@ def is_switched_off(root: str) -> bool:
 
 
 def capture(payload: dict[str, Any], root: str, session: str, process: Callable[[], str | None]) -> dict[str, Any] | None:
-    """Capture the changes of an event, and return what to record with it; None for nothing.
+    """Capture the changes of an event, and return the data to record with it, or None.
 
     A failed capture returns the reason as `failed`.
     """

@@ -106,11 +106,11 @@ class Hook:
             # The next event after the log's file exists again records this one.
             return
         if self.event == "SessionStart":
-            self._prime(location, spool, out)
+            self._print_briefing(location, spool, out)
         elif self.event in _REVIEWED:
             self._review(location, out)
         elif self.event not in _ONLY_RECORDED and not (self.event in _JUDGED and spool.is_intake_running):
-            # The check takes the intake lock for a moment, so other hooks may have left the work to this one.
+            # The check holds the intake lock briefly, so other hooks may have skipped their intake.
             run_detached(lambda: self._run_intake(location, spool), spool.store_error)
 
     def _process(self) -> str | None:
@@ -123,7 +123,7 @@ class Hook:
         process = Identity.of(int(named)) if named.isdigit() else calling_process()
         return None if process is None else process.as_text()
 
-    def _prime(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
+    def _print_briefing(self, location: "LogLocation", spool: Spool, out: IO[str]) -> None:
         """Run the intake and print the agent's briefing, which becomes part of its conversation."""
         from decklog.agents.caller import StoredClaims, claims_folder_of, worker
         from decklog.agents.entries import session_run_id
@@ -154,7 +154,7 @@ class Hook:
                 is_locked = True
 
     def _review(self, location: "LogLocation", out: IO[str]) -> None:
-        """Review what a tool has changed, and report certain errors to the agent."""
+        """Review the changes of a tool call, and report certain errors to the agent."""
         from decklog.hooks.capturing import errors_of_call, settings_with
 
         if settings_with(self._root, b"[critique]") is None:

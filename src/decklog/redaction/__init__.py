@@ -19,7 +19,7 @@ _SHORTEST = 10
 
 @cache
 def default_redactor() -> "Redactor":
-    """Return the redactor of this process: the shipped rules with those of the user and of the repository around it."""
+    """Return the redactor of this process: with the shipped rules, the user's rules and the repository's rules."""
     # Import lazily: a command that only reads ids does not need the matcher.
     from decklog.redaction.redactor import Redactor
     from decklog.redaction.rules import load_config

@@ -58,7 +58,7 @@ _FIRST, _LAST, _INSIDE = "$<{%@&*!([/~.-#\\+?=:", ")}>];:.=,(", "(){}<>$/\\.,:=@
 _BEFORE = "\"'`&?;.$({[/:-@ "
 _SIGNS = "!#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 _KINDS = ("password", "secret", "token", "api-key", "key", "pin", "auth", "session", "credential", "cookie", "code")
-_TIES = ("=", ":", "=>", ",", "", "is", "|", ">", "call", "==", "to", "was", "/", "?", "for")
+_CONNECTORS = ("=", ":", "=>", ",", "", "is", "|", ">", "call", "==", "to", "was", "/", "?", "for")
 _AFTER = ("", "\n", " ", ",", ";", ")", "(", ".", "[", '"', "'", "`", "<", "&", "]", "}", ":")
 _LOCAL_HOST = Lazy(r"@(?:localhost|127\.|example|host|db\b|\[::1)")
 _DIGEST_NAME = Lazy(
@@ -208,8 +208,8 @@ def _context_features(candidate: Candidate) -> list[float]:
     sign = candidate.sign.split(" ")[0].strip()
     after, before = candidate.after[:1], candidate.before[-1:]
     return [
-        *(float(sign == tie) for tie in _TIES),
-        float(sign not in _TIES),
+        *(float(sign == connector) for connector in _CONNECTORS),
+        float(sign not in _CONNECTORS),
         *(float(after == char) for char in _AFTER),
         *(float(candidate.quote == mark) for mark in ("", '"', "'", "`")),
         float(candidate.quote != "" and after == candidate.quote),
@@ -328,7 +328,7 @@ def feature_names() -> tuple[str, ...]:
     shape += [f"has_{char}" for char in _INSIDE] + ["placeholder", "benign", "setting_of_program"]
     name = [f"kind_{kind}" for kind in _KINDS] + _NAME_NAMES.split()
     name += [f"name_{hint}" for hint in _NAME_HINTS] + ["value_ends_name", "value_has_noun", "name_camel"]
-    context = [f"tie_{tie or 'none'}" for tie in _TIES] + ["tie_other"] + [f"after_{char!r}" for char in _AFTER]
+    context = [f"tie_{connector or 'none'}" for connector in _CONNECTORS] + ["tie_other"] + [f"after_{char!r}" for char in _AFTER]
     context += [
         "bare",
         "double_quoted",

@@ -123,7 +123,7 @@ _STEM = (
 _TYPE = r"(?:&'\w+[ \t]+|\[[\w:]*\]const[ \t]+)?(?:&?\[\w+;[ \t]*\w+\]|[\w.&\[\]<>]+)(?:[ \t]*\|[ \t]*[\w.\[\]]+)*"
 _Q = r"[\"'`]"
 # How a value follows its name. The last character of a head is the first one of the value.
-_TIES = (
+_CONNECTORS = (
     # A declaration with a type.
     rf"[ \t]*(?::[ \t]*{_TYPE}|\{{[\w; ]*\}})[ \t]*(?:=|by[ \t]+lazy[ \t]*\{{)[ \t]*[*&]?[bfru@]{{0,2}}{_Q}",
     rf"[ \t]+(?:(?:as[ \t]+)?string|\[\]byte|text|varchar)[ \t]*:?=[ \t]*{_Q}",
@@ -162,7 +162,7 @@ _HEAD = BytePattern(
     rf"|\bset[ \t]+[\w-]+[:/][\w./:-]*?{_STEM}\w*[ \t]+{_Q}?\S"
     rf"|\bcookie2?{_Q}?[ \t]*[:=][ \t]*{_Q}?\S"
     rf"|(?:^|[ \t])(?:-b|--cookie)[ \t=]*{_Q}?[A-Za-z_][\w.%-]*=\S"
-    rf"|[\w.$@-]*?{_STEM}[\w.-]*(?:(?:{'|'.join(_TIES)})\S|{_Q}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
+    rf"|[\w.$@-]*?{_STEM}[\w.-]*(?:(?:{'|'.join(_CONNECTORS)})\S|{_Q}?>(?:\s*<(?:\w*value|string)>)?(?:<!\[CDATA\[)?[^\s<]))"
 )
 # Prefilter for heads, matched against the lower-case bytes of a text.
 _LOWER_STEM = _STEM.replace("(?-i:[A-Z])", "[a-z]")
@@ -212,21 +212,21 @@ def read_head(source: str) -> KeyHead | None:
     parts = _PARTS.match(source)
     if parts is None:
         return None
-    setter, name, tie = parts.groups()
+    setter, name, connector = parts.groups()
     kind = kind_of_name(name.rstrip(".-").lstrip("-"))
     if not kind:
         return None
-    tie = tie.removesuffix("<![CDATA[")
-    quote = tie[-1] if tie and tie[-1] in "\"'`" else ""
-    marks = len(tie) - len(tie.rstrip("\"'`")) if quote else 0
-    bare = _COMMENTED_ARROW.sub("=", tie).strip("\"'`[]()bfrunBFRUN@$*")
+    connector = connector.removesuffix("<![CDATA[")
+    quote = connector[-1] if connector and connector[-1] in "\"'`" else ""
+    marks = len(connector) - len(connector.rstrip("\"'`")) if quote else 0
+    bare = _COMMENTED_ARROW.sub("=", connector).strip("\"'`[]()bfrunBFRUN@$*")
     is_indirect = bool(_INDIRECT.search(bare))
     sign = bare.strip().lower().replace("->", "=>")
     sign = "=" if sign in _ASSIGNING else sign
-    if not is_indirect and _CALLED.search(tie):
-        sign = "=" if _CONVERTED.search(tie) else "call"
+    if not is_indirect and _CALLED.search(connector):
+        sign = "=" if _CONVERTED.search(connector) else "call"
     is_option = bool(setter) or name.startswith("-")
-    is_name_quoted = tie[:1] in ('"', "'", "`") and not is_indirect
+    is_name_quoted = connector[:1] in ('"', "'", "`") and not is_indirect
     return KeyHead(kind, name, ":" if is_indirect else sign, quote, marks, is_option, bare[:1].isspace(), is_name_quoted)
 
 
@@ -236,14 +236,14 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
     while match := _HEAD.search(view.data, position):
         start, position = match.start(), match.end() - 1
         if _is_cookie_head(text, start, position):
-            end = _end_of(_LINE, text, position, min(len(text), position + _LONGEST_COOKIES))
+            end = _match_end(_LINE, text, position, min(len(text), position + _LONGEST_COOKIES))
             yield from _cookies(view, start, end)
             position = max(position, end)
             continue
         head = read_head(text[max(start, position - 480) : position])
-        if head is None or _is_no_name(text, start, position) or _is_plain_key(text, start, head.name):
+        if head is None or _is_not_name(text, start, position) or _is_plain_key(text, start, head.name):
             continue
-        head, position = _adjust(head, view, position)
+        head, position = _adjust_head(head, view, position)
         end = _value_end(view, head, start, position)
         if end <= position:
             continue
@@ -268,7 +268,7 @@ def _candidates_at(view: TextView, head: KeyHead, start: int, position: int, end
         yield _candidate(view, head, start, position, end, starts_line=starts_line)
     arrow = _ARROW.match(text, end) if head.quote or text[end : end + 1] == " " else None
     if arrow and head.sign != ",":
-        last = _end_of(_QUOTED[arrow[1]], text, arrow.end(), min(len(text), arrow.end() + LONGEST_VALUE))
+        last = _match_end(_QUOTED[arrow[1]], text, arrow.end(), min(len(text), arrow.end() + LONGEST_VALUE))
         if last > arrow.end():
             yield _candidate(view, head, start, arrow.end(), last, starts_line=False)
 
@@ -345,7 +345,7 @@ def _is_plain_key(text: str, start: int, name: str) -> bool:
     return before is not None and not kind_of_name(f"{before[1]}_{name}")
 
 
-def _is_no_name(text: str, start: int, place: int) -> bool:
+def _is_not_name(text: str, start: int, place: int) -> bool:
     """Return whether a match is no name: part of a marker, a path or an address, or a variable in a shell test."""
     before = text[start - 1 : start] if start else ""
     if before == ":":
@@ -357,7 +357,7 @@ def _is_no_name(text: str, start: int, place: int) -> bool:
     return text[start] == "-" and before.isalnum()
 
 
-def _adjust(head: KeyHead, view: TextView, position: int) -> tuple[KeyHead, int]:
+def _adjust_head(head: KeyHead, view: TextView, position: int) -> tuple[KeyHead, int]:
     """Return the head and the start of its value; a second quote of another kind belongs to the value."""
     text = view.text
     if head.marks == 2 and text[position - 2] != text[position - 1]:
@@ -373,17 +373,17 @@ def _value_end(view: TextView, head: KeyHead, start: int, position: int) -> int:
     if text.endswith("<![CDATA[", start, position):
         return text.find("]]>", position, limit) if "]]>" in text[position:limit] else limit
     if _BLOCK.search(text[max(start, position - 60) : position]):
-        return _block_end(text, position, _end_of(_LINE, text, position, len(text)))
+        return _block_end(text, position, _match_end(_LINE, text, position, len(text)))
     if head.quote:
         return _quoted_end(view, head, position, limit)
     if text[position - 1] == ">":
-        end = _end_of(_ELEMENT, text, position, limit)
+        end = _match_end(_ELEMENT, text, position, limit)
         return end if text[end : end + 2] == "</" else position
-    end = _end_of(_BARE, text, position, limit)
-    return _end_of(_BARE, text, position, len(text)) if end == limit else end
+    end = _match_end(_BARE, text, position, limit)
+    return _match_end(_BARE, text, position, len(text)) if end == limit else end
 
 
-def _end_of(pattern: Lazy, text: str, start: int, limit: int) -> int:
+def _match_end(pattern: Lazy, text: str, start: int, limit: int) -> int:
     """Return the end of the match that starts here, or the start if there is none."""
     match = pattern.match(text, start, limit)
     return match.end() if match else start
@@ -395,16 +395,16 @@ def _quoted_end(view: TextView, head: KeyHead, position: int, limit: int) -> int
     if head.marks == 3:
         last = text.find(quote * 3, position, limit)
         return last if last >= 0 else position
-    end = _end_of(_QUOTED[quote], text, position, limit)
+    end = _match_end(_QUOTED[quote], text, position, limit)
     while end < limit and text[end : end + 1] == quote:
         if _is_inner(view.width(end), opening):
-            end = _end_of(_QUOTED[quote], text, end + 1, limit)
+            end = _match_end(_QUOTED[quote], text, end + 1, limit)
         elif quote == "'" and opening == 1 and text.startswith(("'\"'\"'", "'''"), end):
-            end = _end_of(_QUOTED[quote], text, end + (5 if text[end + 1] == '"' else 3), limit)
+            end = _match_end(_QUOTED[quote], text, end + (5 if text[end + 1] == '"' else 3), limit)
         else:
             break
     if end == limit and end < len(text):
-        end = _end_of(_QUOTED[quote], text, position, len(text))
+        end = _match_end(_QUOTED[quote], text, position, len(text))
     return end
 
 
@@ -430,14 +430,14 @@ def _starts_line(text: str, start: int) -> bool:
     return text[max(line, start - 40) : start].strip(" \t-+") in ("", "export", "set", "ENV", "ARG", "name:", "$")
 
 
-_WORDS_BEHIND = Lazy(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
+_FOLLOWING_WORDS = Lazy(r"(?: [^\s\"'`<>{}()\[\]|;,=]{1,24}){1,9}(?=[ \t]*(?:\n|$))")
 
 
 def _phrase_end(head: KeyHead, text: str, end: int, *, starts_line: bool) -> int:
     """Return the end of a value of several words that fill the line: `pwd: correct horse`."""
     if text[end : end + 1] != " " or head.sign not in ("=", ":") or head.kind not in ("password", "secret") or not starts_line:
         return end
-    words = _WORDS_BEHIND.match(text, end)
+    words = _FOLLOWING_WORDS.match(text, end)
     return words.end() if words else end
 
 

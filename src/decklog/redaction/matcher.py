@@ -53,13 +53,13 @@ class KeywordSet:
                 words.setdefault(word, []).append(number)
             if trigger:
                 triggers.setdefault(trigger, []).append(number)
-        self._of_word = list(words.values())
+        self._word_entries = list(words.values())
         self._words = [word.encode("latin-1") for word in words]
         self._searched = 0
         self._match_words = self._search_words
         # Separate set: a counted repetition multiplies the states of every pattern in its set.
         runs = {trigger: triggers.pop(trigger) for trigger in [*filter(_COUNTED.search, triggers)]}
-        self._of_run, self._of_trigger = [*runs.values()], [*triggers.values()]
+        self._run_entries, self._trigger_entries = [*runs.values()], [*triggers.values()]
         self._match_runs, self._match_triggers = _compile_set(runs), _compile_set(triggers)
 
     def _search_words(self, data: bytes) -> list[int]:
@@ -70,12 +70,12 @@ class KeywordSet:
         return [number for number, word in enumerate(self._words) if word in data]
 
     def present(self, data: bytes) -> frozenset[int]:
-        """Return the entries whose keyword or trigger occurs in some bytes, in any case."""
+        """Return the entries with a keyword or trigger in the data, ignoring case."""
         data = data.lower()
         # A set returns None for no match.
-        found = [self._of_word[word] for word in self._match_words(data) or ()]
-        found += [self._of_run[run] for run in self._match_runs(data) or ()]
-        found += [self._of_trigger[trigger] for trigger in self._match_triggers(data) or ()]
+        found = [self._word_entries[word] for word in self._match_words(data) or ()]
+        found += [self._run_entries[run] for run in self._match_runs(data) or ()]
+        found += [self._trigger_entries[trigger] for trigger in self._match_triggers(data) or ()]
         return frozenset(entry for entries in found for entry in entries)
 
 

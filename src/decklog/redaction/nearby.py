@@ -89,7 +89,7 @@ def find_candidates(view: TextView) -> Iterator[Candidate]:
 
 def _has_secret_word(line: str) -> bool:
     """Return whether a line has a word for a secret outside of the value."""
-    if any(not _is_by_chance(line, start) for start, _, _ in _WORD.find_all(line.encode("latin-1", "replace"))):
+    if any(not _is_part_of_id(line, start) for start, _, _ in _WORD.find_all(line.encode("latin-1", "replace"))):
         return True
     return not line.isascii() and _FOREIGN.search(line) is not None
 
@@ -116,13 +116,13 @@ def _has_name_before(before: str) -> bool:
     if owner is None:
         return False
     name = owner[1].lower()
-    if split_name(owner[1])[-1:] in _NAMING:
+    if split_name(owner[1])[-1:] in _NAME_ENDINGS:
         return True
     return name not in _ANY_NAME and not kind_of_name(owner[1]) and not owner[0].rstrip().endswith(":")
 
 
 # Last words of settings that name something: `keyVaultName: kv-1`.
-_NAMING = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
+_NAME_ENDINGS = (["name"], ["id"], ["arn"], ["url"], ["uri"], ["path"])
 
 
 def _find_lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
@@ -153,23 +153,23 @@ def _find_lines(view: TextView) -> Iterator[tuple[int, int, int, str]]:
 
 
 def _word_places(view: TextView) -> Iterator[int]:
-    places = (start for start, _, end in _WORD.find_all(view.data) if _announces(view.text, start, end))
+    places = (start for start, _, end in _WORD.find_all(view.data) if _is_secret_word(view.text, start, end))
     if view.text.isascii():
         yield from places
     else:
         yield from sorted([*places, *(match.start() for match in _FOREIGN.finditer(view.text))])
 
 
-def _is_by_chance(text: str, place: int) -> bool:
+def _is_part_of_id(text: str, place: int) -> bool:
     """Return whether a word is part of a long sequence of letters and digits, such as an id."""
     run = _RUN_BEFORE.search(text, max(0, place - _LONGEST_ID), place + 1)
     run = _RUN.match(text, run.start()) if run else None
     return run is not None and len(_CHANGE.findall(run[0])) >= _FEWEST_CHANGES
 
 
-def _announces(text: str, start: int, end: int) -> bool:
+def _is_secret_word(text: str, start: int, end: int) -> bool:
     """Return whether a word means a secret. A cache key, a public key, a page token or part of an id do not."""
-    if _is_by_chance(text, start):
+    if _is_part_of_id(text, start):
         return False
     word = text[start:end].lower()
     if "key" not in word and "token" not in word:

@@ -158,7 +158,7 @@ _PREFIX = Lazy(
     r"|(?P<service>[\w.-]{2,40}+[ \t]{0,24}+\|(?: |$))"
 )
 # These prefixes are accepted on a single line; the others only on neighbouring lines.
-_ALONE = frozenset(("match", "quote", "speaker", "tree"))
+_SINGLE_LINE_KINDS = frozenset(("match", "quote", "speaker", "tree"))
 _NAMED = frozenset(("match", "near", "file"))
 _MOST_BOLD = 2_001
 _PLACE = Lazy(r":\d|:$|-\d+-$")
@@ -222,7 +222,7 @@ def _accepted(prefixes: list[tuple[str, str, int]], index: int, line: str) -> in
         return 1 if line[:1] == " " and ("added" in around or "removed" in around) else 0
     if kind in ("added", "removed") and _KEY_LINE.match(line):
         return 0
-    if kind in _ALONE:
+    if kind in _SINGLE_LINE_KINDS:
         return length if kind != "match" or "/" in name or "." in name else 0
     for other in (index - 1, index + 1):
         if 0 <= other < len(prefixes):

@@ -12,7 +12,7 @@ from decklog.redaction.rules import load_table
 _PIECE = re.compile(r"\{([a-z]+)\}")
 _LONGEST_TRAIL = 3
 # Values of a sentence with more trust need no score.
-_HIGHEST_DOUBT = 3
+_MAX_SCORED_TRUST = 3
 
 
 class Sentence(NamedTuple):
@@ -57,7 +57,7 @@ def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[C
             continue
         for pattern in sentence.patterns:
             for first, start, end in pattern.find_all(view.data, 1):
-                end = _trimmed(text, start, end)
+                end = _trim_end(text, start, end)
                 if end > start:
                     yield candidate_at(
                         text,
@@ -68,11 +68,11 @@ def find_candidates(view: TextView, sentences: Sequence[Sentence]) -> Iterator[C
                         name=text[first : first + 24],
                         sign=_connector(text[first:start]),
                         starts_line=text[max(0, first - 1) : first] in ("", "\n"),
-                        is_sure=sentence.trust > _HIGHEST_DOUBT,
+                        is_sure=sentence.trust > _MAX_SCORED_TRUST,
                     )
 
 
-def _trimmed(text: str, start: int, end: int) -> int:
+def _trim_end(text: str, start: int, end: int) -> int:
     """Return the end of a value without trailing punctuation."""
     if (marker := text.find("[redacted:", start, end)) >= 0:
         end = marker

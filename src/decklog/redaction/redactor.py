@@ -20,7 +20,7 @@ _SHORTEST_REPEAT, _LONGEST_REPEAT, _MOST_REPEATS = 8, 256, 64
 _MOST_JUDGED = 200
 # Kinds of findings by certainty: of two overlapping findings, the more certain one determines the kind.
 _RANKS = {"prose": 3, "near": 4}
-_APART = "\n\n\x01\n\n"
+_SEPARATOR = "\n\n\x01\n\n"
 # Four characters of base64 that decode to three of ASCII text.
 _GROUP = r"[CI-Za-f][A-HQ-Xg-nw-z0-3][ABEFIJMNQRUVYZcdghklopstwx014589][A-Za-z0-9+/_-]"
 _BASE64 = BytePattern(rf"(?:{_GROUP}){{4,}}[A-Za-z0-9+/_-]{{0,3}}={{0,2}}")
@@ -300,8 +300,8 @@ class Redactor:
         starts, position = [], 0
         for text in texts:
             starts.append(position)
-            position += len(text) + len(_APART)
-        inner = normalize(_APART.join(texts))
+            position += len(text) + len(_SEPARATOR)
+        inner = normalize(_SEPARATOR.join(texts))
         present = self._keywords.present(inner.data) - {self._base64}
         rules = [index for index in present if index < self._first_sentence]
         found = [finding for index in rules for finding in self._find_by_rule(index, inner, judgements)]

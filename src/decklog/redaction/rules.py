@@ -132,7 +132,7 @@ def _build(entry: Mapping[str, Any]) -> RedactionRule:
 
 @cache
 def load_table(name: str) -> dict[str, Any]:
-    """Return a table of this package: `rules`, `prose` or `words`.
+    """Load a table of this package: `rules`, `prose` or `words`.
 
     They are read from `tables.json`, which `make docs` writes from the TOML files: TOML takes ten times as long.
     """
@@ -166,14 +166,14 @@ class Config(NamedTuple):
 def load_config(folder: str | None = None) -> Config:
     """Load the rules and the valid allow-list entries of the user and of the repository that contains a folder."""
     user = user_file()
-    mine = _section(_read(user), user)
+    user_config = _section(_read(user), user)
     file = find_repository_file(folder or _working_folder())
     if file is None:
-        return mine
+        return user_config
     content = _read(file)
-    theirs = _section(content, file)
-    allow = theirs.allow if theirs.allow and _is_consented(file, content) else ()
-    return Config((*mine.rules, *theirs.rules), (*mine.allow, *allow))
+    repository_config = _section(content, file)
+    allow = repository_config.allow if repository_config.allow and _is_consented(file, content) else ()
+    return Config((*user_config.rules, *repository_config.rules), (*user_config.allow, *allow))
 
 
 def user_file() -> str:

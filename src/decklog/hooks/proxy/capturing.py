@@ -38,14 +38,14 @@ from decklog.provenance.tool_calls import FileCall
 # Records captured changes: the session, the changes, and the id of the tool call.
 Put = Callable[[str, dict[str, Any], str | None], None]
 
-_Stated = dict[str, list[tuple[bytes, bytes]]]
+_Replacements = dict[str, list[tuple[bytes, bytes]]]
 # If git takes longer, the edits are not captured; the session is not delayed further.
 LONGEST_WAIT_SECONDS = 2.0
 _MOST_CALLS = 1000
 _WAIT_FOR_COMMAND, _RELEASE = "terminal/wait_for_exit", "terminal/release"
 _REQUESTS = frozenset([PERMISSION, WRITE_FILE, RUN_COMMAND, _WAIT_FOR_COMMAND, _RELEASE])
 # Messages that are delayed until the capture is done: the change, or the next one, can't begin before they arrive.
-_WAITED_FOR = frozenset([(EDITOR, PROMPT), (AGENT, WRITE_FILE), (AGENT, RUN_COMMAND), (EDITOR, PERMISSION), (EDITOR, WRITE_FILE)])
+_DELAYED = frozenset([(EDITOR, PROMPT), (AGENT, WRITE_FILE), (AGENT, RUN_COMMAND), (EDITOR, PERMISSION), (EDITOR, WRITE_FILE)])
 _SHELL, _TOOL = "shell", "tool"
 
 
@@ -63,7 +63,7 @@ class _Job:
 
 
 @dataclass
-class _Begun:
+class _OpenCapture:
     """A capture in progress: how the call changes files, and the tool call that contains it."""
 
     kind: str
@@ -85,7 +85,7 @@ class ProxyCapture:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         # Calls that have not ended, and captures in progress, by session and name.
         self._calls: dict[tuple[str, str], tool_calls.Call] = {}
-        self._begun: dict[tuple[str, str], _Begun] = {}
+        self._begun: dict[tuple[str, str], _OpenCapture] = {}
         # Requests of the agent, by their ids.
         self._asked: dict[str, Message] = {}
         self._terminals: dict[tuple[str, str], str] = {}
@@ -103,7 +103,7 @@ class ProxyCapture:
             return
         job = _Job(sender, message, seen.method, seen.is_answer, seen.session, program, root)
         self._jobs.put(job)
-        if (sender, seen.method) in _WAITED_FOR and not self._is_behind:
+        if (sender, seen.method) in _DELAYED and not self._is_behind:
             self._is_behind = not job.done.wait(LONGEST_WAIT_SECONDS)
 
     def close(self) -> None:
@@ -124,17 +124,17 @@ class ProxyCapture:
 
     def _take(self, job: _Job) -> None:
         if job.method == PROMPT:
-            self._turn(job)
+            self._capture_turn(job)
         elif job.is_answer:
             self._answered(job)
         elif job.method == UPDATE:
-            self._updated(job, dict_of(params_of(job.message).get("update")) or params_of(job.message))
+            self._handle_update(job, dict_of(params_of(job.message).get("update")) or params_of(job.message))
         else:
-            self._requested(job)
+            self._handle_request(job)
 
     # Turns
 
-    def _turn(self, job: _Job) -> None:
+    def _capture_turn(self, job: _Job) -> None:
         capture = self._capture(job, job.root)
         if capture is None:
             return
@@ -146,7 +146,7 @@ class ProxyCapture:
 
     # Tool calls
 
-    def _updated(self, job: _Job, update: dict[str, Any]) -> None:
+    def _handle_update(self, job: _Job, update: dict[str, Any]) -> None:
         name = str(update.get("toolCallId"))
         place = (job.session, name)
         call = tool_calls.merged(self._calls.pop(place, None), update)
@@ -160,15 +160,15 @@ class ProxyCapture:
             self._begin_call(job, name, call)
 
     def _begin_call(self, job: _Job, name: str, call: tool_calls.Call) -> None:
-        kind = _kind(name, call)
+        kind = _find_change_kind(name, call)
         if kind is None or (job.session, name) in self._begun:
             return
         paths = [os.path.join(job.root, path) for path in tool_calls.paths_of(call)] if kind == _TOOL else []
-        self._begin(job, name, kind, name, paths, tool_calls.arguments_of(call), _stated(job.root, call))
+        self._begin(job, name, kind, name, paths, tool_calls.arguments_of(call), _find_replacements(job.root, call))
 
     # Requests of the agent, and their answers
 
-    def _requested(self, job: _Job) -> None:
+    def _handle_request(self, job: _Job) -> None:
         params, number = params_of(job.message), str(job.message.get("id"))
         if len(self._asked) > _MOST_CALLS:
             self._asked.pop(next(iter(self._asked)))
@@ -189,9 +189,9 @@ class ProxyCapture:
 
     def _answered(self, job: _Job) -> None:
         number = str(job.message.get("id"))
-        asked = self._asked.pop(number, {})
-        if job.method == PERMISSION and _is_allowed(asked, job.message):
-            place = (job.session, str(call_of(asked).get("toolCallId")))
+        request = self._asked.pop(number, {})
+        if job.method == PERMISSION and _is_allowed(request, job.message):
+            place = (job.session, str(call_of(request).get("toolCallId")))
             if (call := self._calls.get(place)) is not None:
                 self._begin_call(job, place[1], call)
         elif job.method == WRITE_FILE:
@@ -199,7 +199,7 @@ class ProxyCapture:
         elif job.method == RUN_COMMAND:
             self._terminals[job.session, str(result_of(job.message).get("terminalId"))] = f"terminal:{number}"
         elif job.method == _WAIT_FOR_COMMAND:
-            self._end(job, self._terminals.get((job.session, str(params_of(asked).get("terminalId"))), ""))
+            self._end(job, self._terminals.get((job.session, str(params_of(request).get("terminalId"))), ""))
 
     def _wait_for_permission(self, job: _Job, request: tool_calls.Call) -> None:
         """Discard the capture of a call that waits for permission: until then a person may change files."""
@@ -219,7 +219,7 @@ class ProxyCapture:
         call: str | None,
         paths: list[str],
         arguments: dict[str, Any],
-        stated: _Stated | None = None,
+        replacements: _Replacements | None = None,
     ) -> None:
         repo = GitRepository.find(os.path.dirname(paths[0]) if paths else job.root)
         if repo is None:
@@ -227,10 +227,10 @@ class ProxyCapture:
         target = file_call(repo, paths, {}, arguments) if kind == _TOOL else None
         if target is not None and not target.paths:
             return
-        self._begun[job.session, name] = begun = _Begun(kind, target, call, frozenset(paths))
+        self._begun[job.session, name] = begun = _OpenCapture(kind, target, call, frozenset(paths))
         capture = self._capture_of(job, begun)
         assert capture is not None
-        named = {repo.relative(path): changes for path, changes in (stated or {}).items()}
+        named = {repo.relative(path): changes for path, changes in (replacements or {}).items()}
         capture.begin(name, target, {path: changes for path, changes in named.items() if path is not None})
 
     def _end(self, job: _Job, name: str) -> None:
@@ -249,7 +249,7 @@ class ProxyCapture:
         if found is not None:
             self._put(job.session, {**found, "kind": begun.kind}, begun.call)
 
-    def _capture_of(self, job: _Job, begun: _Begun) -> Capture | None:
+    def _capture_of(self, job: _Job, begun: _OpenCapture) -> Capture | None:
         return self._capture(job, os.path.dirname(min(begun.paths)) if begun.paths else job.root)
 
     def _capture(self, job: _Job, folder: str) -> Capture | None:
@@ -268,7 +268,7 @@ def _is_about_files(sender: str, message: Message, seen: AcpMessage) -> bool:
     return sender == AGENT and (is_call or seen.method in _REQUESTS)
 
 
-def _kind(name: str, call: tool_calls.Call) -> str | None:
+def _find_change_kind(name: str, call: tool_calls.Call) -> str | None:
     """Return how a call changes files: the named ones (`tool`), any (`shell`), or none (None)."""
     command = tool_calls.command_of(call)
     if command is None and tool_calls.writes(call):
@@ -278,9 +278,9 @@ def _kind(name: str, call: tool_calls.Call) -> str | None:
     return _SHELL if call.get("kind") == "execute" or tool_calls.tool_of(name, call).startswith("mcp__") else None
 
 
-def _stated(root: str, call: tool_calls.Call) -> _Stated:
+def _find_replacements(root: str, call: tool_calls.Call) -> _Replacements:
     """Return the texts that a call replaces in each file."""
-    found: _Stated = {}
+    found: _Replacements = {}
     for diff in tool_calls.diffs_of(call):
         path, old, new = diff.get("path"), diff.get("oldText") or "", diff.get("newText")
         if isinstance(path, str) and isinstance(old, str) and isinstance(new, str):
@@ -289,8 +289,8 @@ def _stated(root: str, call: tool_calls.Call) -> _Stated:
     return found
 
 
-def _is_allowed(asked: Message, answer: Message) -> bool:
+def _is_allowed(request: Message, answer: Message) -> bool:
     """Return whether an answer grants the permission request of a call."""
     chosen = dict_of(result_of(answer).get("outcome")).get("optionId")
-    options = list_of(params_of(asked).get("options"))
+    options = list_of(params_of(request).get("options"))
     return any(str(one.get("kind")).startswith("allow") and one.get("optionId") == chosen for one in options)

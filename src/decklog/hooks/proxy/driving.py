@@ -105,7 +105,7 @@ class Driver:
             signal.signal(number, self._cancel)
         threading.Thread(target=self._look_for_answers, daemon=True).start()
         try:
-            return self._prompted()
+            return self._run_turns()
         except AgentEnded:
             code = self._child.wait()
             emit("error", text=f"the agent ended in the midst of it, with {ending_text(code)}")
@@ -113,13 +113,13 @@ class Driver:
         finally:
             self._close()
 
-    def _prompted(self) -> int:
+    def _run_turns(self) -> int:
         client = {"name": "decklog", "version": "1"}
         # The agent accesses files and terminals directly; its sandbox limits it.
         self._call("initialize", protocolVersion=1, clientCapabilities={}, clientInfo=client)
         opened = self._call("session/new", cwd=self._root, mcpServers=[])
         if "error" in opened:
-            return self._ended(opened)
+            return self._report_end(opened)
         self._choose_model(result_of(opened))
         with open(self._order.prompt_file, encoding="utf-8") as file:
             text = file.read()
@@ -130,7 +130,7 @@ class Driver:
             for message_id, written_text in new:
                 emit("delivered", message=message_id, text=written_text)
             answered = self._prompt("\n\n".join(written_text for _, written_text in new))
-        return self._ended(answered)
+        return self._report_end(answered)
 
     def _prompt(self, text: str) -> Message:
         return self._call(PROMPT, sessionId=self._session, prompt=[{"type": "text", "text": text}])
@@ -147,7 +147,7 @@ class Driver:
         if error := dict_of(chosen.get("error")):
             emit("note", text=f"the model {model} was not taken: {error.get('message')}")
 
-    def _ended(self, message: Message) -> int:
+    def _report_end(self, message: Message) -> int:
         """Return the exit code of a turn; a turn that the agent did not complete is an error."""
         error, reason = dict_of(message.get("error")), result_of(message).get("stopReason")
         if error:
@@ -250,7 +250,7 @@ class Driver:
 
     def _ask(self, request: Message, why: str, cause: dict[str, str]) -> None:
         call = self._guard.call(request)
-        tool, arguments = tool_of(str(call.get("toolCallId", "")), call), self._without_place(arguments_of(call))
+        tool, arguments = tool_of(str(call.get("toolCallId", "")), call), self._hide_workspace_path(arguments_of(call))
         number = next(self._questions)
         with self._lock:
             self._waiting[number] = request
@@ -258,7 +258,7 @@ class Driver:
         about = {"tool": tool, "arguments": arguments}
         emit("ask", number=number, text=f"{tool}: {shown} {why}".strip(), about=about, cause=cause or None)
 
-    def _without_place(self, arguments: dict[str, Any]) -> dict[str, Any]:
+    def _hide_workspace_path(self, arguments: dict[str, Any]) -> dict[str, Any]:
         """Replace the agent's folder by `.`: the next attempt has another folder but asks the same question."""
         text = json.dumps(arguments).replace(json.dumps(self._root)[1:-1], ".")
         return dict_of(json.loads(text))

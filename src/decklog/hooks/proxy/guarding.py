@@ -73,7 +73,7 @@ class ProxyGuard:
         path, cwd = params.get("path"), params.get("cwd")
         match message.get("method"):
             case "session/request_permission":
-                yield from _of_call(self._take(str(params.get("sessionId")), call_of(message)))
+                yield from _call_commands(self._take(str(params.get("sessionId")), call_of(message)))
             case "fs/write_text_file" if isinstance(path, str):
                 yield write_command(path), None
             case "fs/read_text_file" if isinstance(path, str):
@@ -87,7 +87,7 @@ class ProxyGuard:
 JUDGED = frozenset([PERMISSION, WRITE_FILE, READ_FILE, RUN_COMMAND])
 
 
-def _of_call(call: tool_calls.Call) -> Iterator[tuple[Command, str | None]]:
+def _call_commands(call: tool_calls.Call) -> Iterator[tuple[Command, str | None]]:
     raw = dict_of(call.get("rawInput"))
     cwd = raw.get("cwd") or raw.get("workdir")
     command = tool_calls.command_of(call)

@@ -27,7 +27,7 @@ from decklog.log import Decklog
 _BATCH_SECONDS = 0.1
 # Delay before the next try if a log can't be written.
 _RETRY_SECONDS = 2.0
-# Number of tries after the end of the proxy; then the next intake takes over.
+# Number of tries after the end of the proxy; the next intake records the rest.
 _LAST_TRIES = 5
 _CHUNK = 65536
 _MOST_REPORTS = 20
@@ -121,7 +121,7 @@ class ErrorReporter:
 
 
 class IntakeProcess:
-    """Separate process that takes the lines into the log, and the proxy's end of the pipe to it. It outlives the proxy."""
+    """Separate process that records the lines in the log, and the proxy's end of the pipe to it. It outlives the proxy."""
 
     def __init__(self, environment: Mapping[str, str], db: str | None) -> None:
         reading, self._pipe = os.pipe()
@@ -136,7 +136,7 @@ class IntakeProcess:
 
     def wake(self) -> None:
         """Signal that lines wait; a full pipe already signals it."""
-        # If the process is gone, the next intake takes over.
+        # If the process is gone, the next intake records the lines.
         with suppress(OSError):
             os.write(self._pipe, b"\n")
 

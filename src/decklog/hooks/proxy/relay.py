@@ -207,7 +207,7 @@ class Relay:
             self._passed_count += sender == AGENT
 
     def _process_line(self, sender: str, line: bytes) -> bytes | None:
-        """Record a line and return what to pass on: the line itself, a changed one, or None."""
+        """Record a line and return the line to pass on: unchanged, changed, or None."""
         parsed = parse(line)
         if parsed is None:
             if sender == AGENT and is_unreadable(line):
