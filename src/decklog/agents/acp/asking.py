@@ -12,14 +12,14 @@ from decklog.agents.acp.exchange import OPENING, Message, params_of
 from decklog.agents.texts import dict_of, list_of
 
 # Claude Code runs commands that it considers harmless without asking, unless a tool is listed here.
-_CLAUDE_ASKS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
+_CLAUDE_ASK_TOOLS = ("Bash", "Edit", "Write", "MultiEdit", "NotebookEdit", "WebFetch")
 # Modes in which an agent asks. Other programs have no known mode that skips the question.
 _ASKING_MODES = {
     "claude": frozenset(["default", "plan"]),
     "codex": frozenset(["read-only"]),
     "gemini": frozenset(["default", "plan"]),
 }
-# Options of an editor that would keep Claude Code from asking.
+# Editor options that would stop Claude Code from asking.
 _CLAUDE_ALLOWED = ("permissionMode", "allowDangerouslySkipPermissions", "allowedTools")
 _OPENCODE = "OPENCODE_CONFIG_CONTENT"
 _CODEX = "INITIAL_AGENT_MODE"
@@ -51,10 +51,10 @@ def require_permissions(program: str, message: Message) -> Message | None:
     settings = dict_of(options.get("settings"))
     permissions = dict_of(settings.get("permissions"))
     given = permissions.get("ask")
-    asked = [*(given if isinstance(given, list) else ()), *_CLAUDE_ASKS]
-    settings = {**settings, "permissions": {**permissions, "ask": list(dict.fromkeys(map(str, asked)))}}
-    made = {**meta, "claudeCode": {**claude, "options": {**options, "settings": settings}}}
-    return {**message, "params": {**params, "_meta": made}}
+    ask_rules = [*(given if isinstance(given, list) else ()), *_CLAUDE_ASK_TOOLS]
+    settings = {**settings, "permissions": {**permissions, "ask": list(dict.fromkeys(map(str, ask_rules)))}}
+    new_meta = {**meta, "claudeCode": {**claude, "options": {**options, "settings": settings}}}
+    return {**message, "params": {**params, "_meta": new_meta}}
 
 
 def mode_refusal(program: str, message: Message) -> str | None:
@@ -89,7 +89,7 @@ def enforcement_notes(program: str, *, is_sandboxed: bool = False) -> list[str]:
         return [f"not made to ask: Decklog's sandbox limits it, its own is off ({_CODEX}=agent-full-access)"]
     done = ["no answer is offered that is valid for more than one call"]
     own = {
-        "claude": f"set to ask for {', '.join(_CLAUDE_ASKS)}",
+        "claude": f"set to ask for {', '.join(_CLAUDE_ASK_TOOLS)}",
         "codex": f"started with {_CODEX}=read-only",
         "opencode": f"started with {_OPENCODE}, so that it asks for everything",
     }

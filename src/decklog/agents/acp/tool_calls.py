@@ -1,4 +1,4 @@
-"""Tool calls that arrive in several messages: merging, and access to their fields.
+"""Tool calls that arrive in several messages: merge updates and read fields.
 
 Agents differ in where they put the data. Some send arguments only with a later update, some only a title. Some send output as
 pieces of a terminal that the client never created. Each update is merged into the known call.
@@ -25,7 +25,7 @@ _PATH = ("file_path", "filePath", "path", "notebook_path", "abs_path")
 _SHELL = frozenset(["exec_command", "shell", "shell_command", "local_shell", "run_shell_command", "bash", "Terminal"])
 _WRITING = frozenset(["edit", "delete", "move"])
 ENDED = frozenset(["completed", "failed"])
-# Keep at most this much of an output that arrives in pieces.
+# Limit on stored output that arrives in pieces.
 _MOST_OUTPUT = 200_000
 
 
@@ -62,7 +62,7 @@ def with_terminal(known: Call, update: Call) -> Call:
 
 
 def tool_of(call_id: str, call: Call) -> str:
-    """Return the tool name of a call: the one that hooks and transcripts use, if the message has it."""
+    """Return the tool name of a call; if the message has the name from hooks and transcripts, return that."""
     if name := text_or_none(call.get("tool")) or text_or_none(call.get("name")):
         return "Bash" if name in _SHELL else name
     raw = dict_of(call.get("rawInput"))

@@ -49,7 +49,7 @@ from decklog.core.display import DOLLAR
 
 WAY = "acp"
 # A longer message is recorded in parts.
-_MOST_OF_A_PART = 150_000
+_MAX_PART_LENGTH = 150_000
 _MOST_REMEMBERED = 200
 _SHOWN = 2000
 
@@ -85,9 +85,9 @@ class AcpReader:
         self.is_over = bool(facts.get("end"))
         self._at, self._line = at, f"{facts.get('c')}:{number}"
         if self.is_over:
-            yield from self._closed("closed")
+            yield from self._closing_events("closed")
         elif reason := facts.get("held"):
-            yield from self._refused(facts, message, str(reason))
+            yield from self._refusal_events(facts, message, str(reason))
         elif facts.get("re"):
             yield from self._answered(str(facts["re"]), facts, message)
         else:
@@ -128,11 +128,11 @@ class AcpReader:
         if method in OPENING and not error:
             yield from self._begun(method, facts, result_of(message))
         elif method == PROMPT:
-            yield from self._turn_answered(message, error)
+            yield from self._turn_answer_events(message, error)
         elif method == PERMISSION:
-            yield from self._decided(message, "person", None)
+            yield from self._decision_events(message, "person", None)
         elif method in CLOSING and not error:
-            yield from self._closed(method.rpartition("/")[2])
+            yield from self._closing_events(method.rpartition("/")[2])
         elif method in SETTING:
             yield self._set(dict_of(facts.get("asked")), error)
 
@@ -165,14 +165,14 @@ class AcpReader:
 
     # Turns
 
-    def _turn_answered(self, message: Message, error: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _turn_answer_events(self, message: Message, error: dict[str, Any]) -> Iterator[SessionEvent]:
         result = result_of(message)
         if "messageId" in result and "stopReason" not in result:
             # Protocol version 2 answers at once; an update ends the turn later.
             return
-        yield from self._turn_ended(result, as_text(error.get("message")) or None)
+        yield from self._turn_end_events(result, as_text(error.get("message")) or None)
 
-    def _turn_ended(self, result: dict[str, Any], error: str | None) -> Iterator[SessionEvent]:
+    def _turn_end_events(self, result: dict[str, Any], error: str | None) -> Iterator[SessionEvent]:
         self.is_at_rest = True
         yield from self._flush()
         reason = text_or_none(result.get("stopReason"))
@@ -192,15 +192,15 @@ class AcpReader:
         for call_id, call in list(calls.items()):
             if call.get("rejected") or reason == "cancelled":
                 outcome = CallOutcome.DENIED if call.get("rejected") else CallOutcome.INTERRUPTED
-                yield from self._returned(call_id, call, outcome)
+                yield from self._result_events(call_id, call, outcome)
 
-    def _closed(self, reason: str) -> Iterator[SessionEvent]:
+    def _closing_events(self, reason: str) -> Iterator[SessionEvent]:
         yield from self._flush()
         for call_id, call in list((self._kept.get("calls") or {}).items()):
             if call.get("rejected"):
-                yield from self._returned(call_id, call, CallOutcome.DENIED)
+                yield from self._result_events(call_id, call, CallOutcome.DENIED)
             else:
-                yield from self._called(call_id, call)
+                yield from self._call_events(call_id, call)
         yield SessionEnded(**self._place(), reason=reason, connection=str(self._facts.get("c")))
         self._kept = {"n": self._kept.get("n")}
 
@@ -232,7 +232,7 @@ class AcpReader:
             at = self._at.isoformat() if self._at else None
             piece = self._kept["piece"] = {"kind": kind, "id": message_id, "line": self._line, "text": "", "at": at}
         piece["text"] += text
-        if len(piece["text"]) > _MOST_OF_A_PART:
+        if len(piece["text"]) > _MAX_PART_LENGTH:
             yield from self._flush()
 
     def _flush(self) -> Iterator[SessionEvent]:
@@ -260,18 +260,18 @@ class AcpReader:
         call = calls[call_id] = tool_calls.merged(calls.get(call_id), update)
         if len(calls) > _MOST_REMEMBERED:
             # Some calls never end.
-            yield from self._called(first := next(iter(calls)), calls[first])
+            yield from self._call_events(first := next(iter(calls)), calls[first])
             del calls[first]
         if call.get("parent") and self._has_files():
             del calls[call_id]
             return
         if tool_calls.is_described(call):
-            yield from self._called(call_id, call)
+            yield from self._call_events(call_id, call)
         if call.get("status") in tool_calls.ENDED:
             outcome = tool_calls.outcome_of(call, is_rejected=bool(call.get("rejected")))
-            yield from self._returned(call_id, call, outcome)
+            yield from self._result_events(call_id, call, outcome)
 
-    def _called(self, call_id: str, call: dict[str, Any]) -> Iterator[SessionEvent]:
+    def _call_events(self, call_id: str, call: dict[str, Any]) -> Iterator[SessionEvent]:
         if call.get("told"):
             return
         call["told"] = True
@@ -281,8 +281,8 @@ class AcpReader:
         tool, arguments = tool_calls.tool_of(call_id, call), tool_calls.arguments_of(call)
         yield ToolCalled(**self._place(), call_id=call_id, tool=tool, arguments=arguments)
 
-    def _returned(self, call_id: str, call: dict[str, Any], outcome: CallOutcome) -> Iterator[SessionEvent]:
-        yield from self._called(call_id, call)
+    def _result_events(self, call_id: str, call: dict[str, Any], outcome: CallOutcome) -> Iterator[SessionEvent]:
+        yield from self._call_events(call_id, call)
         self._kept["calls"].pop(call_id, None)
         self._kept["ended"] = [*self._kept.get("ended", ()), call_id][-_MOST_REMEMBERED:]
         if outcome in (CallOutcome.OK, CallOutcome.FAILED):
@@ -348,7 +348,7 @@ class AcpReader:
 
     def _state(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         if update.get("state") == "idle":
-            yield from self._turn_ended(update, None)
+            yield from self._turn_end_events(update, None)
 
     def _title(self, update: dict[str, Any]) -> Iterator[SessionEvent]:
         title = text_or_none(update.get("title"))
@@ -366,7 +366,7 @@ class AcpReader:
             yield from self._call({name: value for name, value in reported.items() if name != "status"})
         call = (self._kept.get("calls") or {}).get(call_id) or tool_calls.merged(None, reported)
         if call_id is not None and call_id in (self._kept.get("calls") or {}):
-            yield from self._called(call_id, call)
+            yield from self._call_events(call_id, call)
         offered = list_of(params_of(request).get("options"))
         options = [f"{each.get('kind')}: {each.get('optionId')}" for each in offered]
         asked: dict[str, Any] = self._kept.setdefault("asked", {})
@@ -375,7 +375,7 @@ class AcpReader:
         title = text_or_none(call.get("title")) or text_or_none(params_of(request).get("title")) or "a tool"
         yield self._note("permission", f"asked: {title}", call=call_id, options=options)
 
-    def _decided(self, message: Message, by: str, reason: str | None) -> Iterator[SessionEvent]:
+    def _decision_events(self, message: Message, by: str, reason: str | None) -> Iterator[SessionEvent]:
         asked = (self._kept.get("asked") or {}).pop(str(message.get("id")), {})
         outcome = dict_of(result_of(message).get("outcome"))
         option = outcome.get("optionId")
@@ -386,9 +386,9 @@ class AcpReader:
         text = f"{kind} by {by}" + (f": {reason}" if reason else "")
         yield self._note("permission", text, call=asked.get("call"), by=by, decision=kind, option=option, reason=reason)
 
-    def _refused(self, facts: dict[str, Any], message: Message, reason: str) -> Iterator[SessionEvent]:
+    def _refusal_events(self, facts: dict[str, Any], message: Message, reason: str) -> Iterator[SessionEvent]:
         if facts.get("from") == OURS and facts.get("re") == PERMISSION:
-            yield from self._decided(message, "policy", reason)
+            yield from self._decision_events(message, "policy", reason)
         else:
             what = facts.get("re") or "a request"
             yield self._note("denied", f"{what} denied by policy: {reason}", by="policy", reason=reason, asked=facts.get("asked"))

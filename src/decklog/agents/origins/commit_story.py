@@ -104,7 +104,7 @@ def resolve_commit(repo: GitRepository, revision: str, hint: str = "List commits
 
 
 def explain_commit(repo: GitRepository, log: Decklog, revision: str) -> CommitStory:
-    """Collect what is recorded about a commit; raise NotFound if it does not exist."""
+    """Collect the records about a commit; raise NotFound if it does not exist."""
     commit = resolve_commit(repo, revision)
     changes, origins = read_commit(repo, commit), CommitOrigins(repo, log)
     origins.add_commit(changes)

@@ -222,7 +222,7 @@ def _is_ours(text: str) -> bool:
 
 
 def what_is_published(repo: GitRepository) -> ExportSummary:
-    """Summarize what a push of the notes ref publishes."""
+    """Summarize the data that a push of the notes ref publishes."""
     found = ExportSummary()
     for commit, text in read_notes(repo, ref=AI_REF):
         try:

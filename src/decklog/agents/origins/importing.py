@@ -183,15 +183,15 @@ class _AttributionImport:
         return None
 
     def _record_edit(self, path: str, old: str, new: str, author: Author, head: str | None, at: datetime) -> None:
-        whose: dict[str, Any] = {"kind": "person", "person": author.person}
+        author_fields: dict[str, Any] = {"kind": "person", "person": author.person}
         if author.sessions:
-            whose = {
+            author_fields = {
                 "kind": "reconstructed",
                 "session": author.sessions[0],
                 "mixed_with": list(author.sessions[1:]),
                 "run_id": self._run(author.sessions[0], author.model, at),
             }
-        self._log.edits.record(self._repo.identity, path, old_blob=old, new_blob=new, head=head, edited_at=at, **whose)
+        self._log.edits.record(self._repo.identity, path, old_blob=old, new_blob=new, head=head, edited_at=at, **author_fields)
         kept = {"top": self._repo.top, "edits": [{"old": old, "new": new}], "head": head}
         keep_objects(author.sessions[0] if author.sessions else author.person or "", [kept])
 
@@ -208,12 +208,12 @@ def _lines_by_author(authors: list[tuple[Span, Author]]) -> dict[Author, set[int
             of_line.setdefault(line, []).append(author)
     found: dict[Author, set[int]] = {}
     for line, named in sorted(of_line.items()):
-        if (joined := _joined(named)) is not None:
+        if (joined := _merge_authors(named)) is not None:
             found.setdefault(joined, set()).add(line)
     return found
 
 
-def _joined(authors: list[Author]) -> Author | None:
+def _merge_authors(authors: list[Author]) -> Author | None:
     """Merge the authors of one line; return None if a person is among several."""
     if len(authors) == 1:
         return authors[0]

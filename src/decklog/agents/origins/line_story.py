@@ -29,8 +29,8 @@ from decklog.stores.workflow.reviews import Review
 _Record = TypeVar("_Record")
 _PAGE = 200
 _MOST_CALLS = 20_000
-_SAID = ("said", "agent.text")
-_LOOKED_AHEAD = 200
+_MESSAGE_SUBTYPES = ("said", "agent.text")
+_MAX_FOLLOWING_CALLS = 200
 # Commands that run tests.
 _TESTS = re.compile(
     r"\b(pytest|unittest|tox|nox|(npm|yarn|pnpm|bun)( run)? test|jest|vitest|cargo (nextest|test)|go test|make (test|check)\S*"
@@ -119,7 +119,7 @@ def story_of(log: Decklog, edit: Edit) -> EditStory:
         run=run,
         task=task,
         prompt=_latest_before(log, run.id, ("prompt",), edit, call),
-        said=_latest_before(log, run.id, _SAID, edit, call),
+        said=_latest_before(log, run.id, _MESSAGE_SUBTYPES, edit, call),
         call=call,
         test=_test_after(log, run.id, edit, call),
         reviews=list(log.reviews.find(task.run_id if task else run.id, task_id=edit.task_id, limit=_PAGE)),
@@ -155,7 +155,7 @@ def _latest_before(log: Decklog, run_id: str, subtypes: tuple[str, ...], edit: E
 def _test_after(log: Decklog, run_id: str, edit: Edit, call: Entry | None) -> TestCommand | None:
     """Return the first command after an edit that ran tests, with its outcome."""
     start = (edit.edited_at, 0) if call is None else (call.at, call.seq)
-    found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_LOOKED_AHEAD)
+    found = log.journal.find(run_id, kind=EntryKind.TOOL, since=start[0], oldest_first=True, limit=_MAX_FOLLOWING_CALLS)
     entries = [entry for entry in found if (entry.at, entry.seq) > start]
     outcomes = {call_id(entry): dict_of(entry.payload).get("outcome") for entry in entries if entry.subtype in RESULTS}
     for entry in entries:
@@ -165,7 +165,7 @@ def _test_after(log: Decklog, run_id: str, edit: Edit, call: Entry | None) -> Te
 
 
 def _approvals_of(log: Decklog, run: Run, task: Task | None) -> list[Approval]:
-    """Return granted approvals of the task, and those of its run that name no task, such as landing it."""
+    """Return the granted approvals of the task, and those of its run without a task, such as a landing."""
     run_id = run.id if task is None else task.run_id
     granted = log.approvals.find(run_id, state="granted", limit=_PAGE)
     return [one for one in granted if one.task_id is None or (task is not None and one.task_id == task.id)]

@@ -143,7 +143,7 @@ def _save(log: Decklog, present: dict[str, Any]) -> str:
 
 
 def _restore(repo: GitRepository, commit: str, files: list[FileRestore]) -> None:
-    """Write files of a commit through a private index, and delete those that it lacks."""
+    """Write files of a commit through a private index, and delete files that the commit lacks."""
     for file in files:
         if file.status == "D":
             _delete(repo.top, file.path)

@@ -153,13 +153,13 @@ class _Collector:
         self._title = lru_cache(maxsize=None)(self._load_title)
 
     def collect(self, revisions: str) -> LineStatistics:
-        start, dots, end = revisions.rpartition("..")
+        start, separator, end = revisions.rpartition("..")
         end = end or "HEAD"
-        for name in (start, end) if dots and start else (end,):
+        for name in (start, end) if separator and start else (end,):
             resolve_commit(self._repo, name)
-        span = f"{start}..{end}" if dots and start else end
+        span = f"{start}..{end}" if separator and start else end
         commits = list(read_changes(self._repo, span, oldest_first=True))
-        self._origins.begin(start if dots and start else None)
+        self._origins.begin(start if separator and start else None)
         for commit in commits:
             self._origins.add_commit(commit)
         self._unreviewed = find_unreviewed(self._repo, self._log, [commit.commit for commit in commits])
@@ -270,8 +270,8 @@ def _total(rows: list[StatisticsRow], unpriced_calls: int) -> StatisticsRow:
 
 def attribute_merged(repo: GitRepository, log: Decklog, merged: str, result: str, *, dry_run: bool = False) -> ExportSummary:
     """Write the note of a merge's result from the notes of the commits BASE..HEAD and from the log."""
-    base, dots, head = merged.partition("..")
-    if not dots or not base or not head:
+    base, separator, head = merged.partition("..")
+    if not separator or not base or not head:
         raise Invalid(f"{merged!r} is not BASE..HEAD", field="merged")
     hint = "Fetch it: in CI, check out with the whole history."
     for name in (base, head):

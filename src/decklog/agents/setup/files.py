@@ -10,7 +10,7 @@ from decklog.core.disk import sync, sync_descriptor
 from decklog.core.errors import Conflict, DecklogError, Denied, DiskFull, Invalid, ReadOnly, TooLarge, Unavailable
 
 _MOST_BYTES = 8 * 1024 * 1024
-_NOTHING = "Nothing was changed."
+_HINT = "Nothing was changed."
 
 
 def real(path: str) -> str:
@@ -24,17 +24,17 @@ def read(path: str) -> str | None:
         status = os.stat(path)
         if not stat.S_ISREG(status.st_mode):
             kind = "a folder" if stat.S_ISDIR(status.st_mode) else "no plain file"
-            raise Conflict(f"{path} is {kind}", hint=f"Move it out of the way. {_NOTHING}", path=path)
+            raise Conflict(f"{path} is {kind}", hint=f"Move it out of the way. {_HINT}", path=path)
         if status.st_size > _MOST_BYTES:
-            raise TooLarge(f"{path} has {status.st_size} bytes, which are no settings", hint=_NOTHING, path=path)
+            raise TooLarge(f"{path} has {status.st_size} bytes, which are no settings", hint=_HINT, path=path)
         with open(path, "rb") as file:
             return file.read().decode()
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as problem:
-        raise Invalid(f"{path} is not UTF-8: {problem.reason} at byte {problem.start}", hint=_NOTHING, path=path) from None
+        raise Invalid(f"{path} is not UTF-8: {problem.reason} at byte {problem.start}", hint=_HINT, path=path) from None
     except OSError as problem:
-        raise _translated(problem, path) from None
+        raise _translate_error(problem, path) from None
 
 
 def check_writable(path: str) -> None:
@@ -43,7 +43,7 @@ def check_writable(path: str) -> None:
     while not os.path.lexists(above) and above != os.path.dirname(above):
         above = os.path.dirname(above)
     if above != path and not os.path.isdir(above):
-        raise Conflict(f"{above} is no folder, so {path} can't be made", hint=f"Move it out of the way. {_NOTHING}", path=path)
+        raise Conflict(f"{above} is no folder, so {path} can't be made", hint=f"Move it out of the way. {_HINT}", path=path)
     folder = above if above != path else os.path.dirname(path)
     for place in {folder, above}:
         _check_owned(place, path)
@@ -52,9 +52,9 @@ def check_writable(path: str) -> None:
 def _check_owned(place: str, path: str) -> None:
     status = os.stat(place)
     if place == path and status.st_uid != os.geteuid():
-        raise Denied(f"{path} belongs to another user (number {status.st_uid})", hint=_NOTHING, path=path)
+        raise Denied(f"{path} belongs to another user (number {status.st_uid})", hint=_HINT, path=path)
     if (not status.st_mode & stat.S_IWUSR and status.st_uid == os.geteuid()) or not os.access(place, os.W_OK):
-        raise ReadOnly(f"{place} is read-only", hint=f"Make it writable (chmod u+w) and try again. {_NOTHING}", path=path)
+        raise ReadOnly(f"{place} is read-only", hint=f"Make it writable (chmod u+w) and try again. {_HINT}", path=path)
 
 
 def replace(path: str, before: str | None, after: str | None) -> list[str]:
@@ -68,7 +68,7 @@ def replace(path: str, before: str | None, after: str | None) -> list[str]:
         sync(os.path.dirname(path))
     except OSError as problem:
         remove_folders(made)
-        raise _translated(problem, path) from None
+        raise _translate_error(problem, path) from None
     except Conflict:
         remove_folders(made)
         raise
@@ -111,7 +111,7 @@ def _make_folders(folder: str) -> list[str]:
         try:
             os.mkdir(one)
         except OSError as problem:
-            raise _translated(problem, one) from None
+            raise _translate_error(problem, one) from None
     return missing[::-1]
 
 
@@ -122,7 +122,7 @@ def remove_folders(made: list[str]) -> None:
             os.rmdir(folder)
 
 
-def _translated(problem: OSError, path: str) -> DecklogError:
+def _translate_error(problem: OSError, path: str) -> DecklogError:
     import errno
 
     kinds: dict[int | None, type[DecklogError]] = {
@@ -136,4 +136,4 @@ def _translated(problem: OSError, path: str) -> DecklogError:
         errno.ELOOP: Conflict,
     }
     kind = kinds.get(problem.errno, Unavailable)
-    return kind(f"{path}: {(problem.strerror or str(problem)).lower()}", hint=_NOTHING, path=path)
+    return kind(f"{path}: {(problem.strerror or str(problem)).lower()}", hint=_HINT, path=path)

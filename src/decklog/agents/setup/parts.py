@@ -125,8 +125,8 @@ class Hooks(JsonPart):
         found: dict[str, list[Any]] = {}
         for event, groups in self._events(text).items():
             ours = [(group, [one for one in self._handlers(group) if self._is_ours(one)]) for group in groups]
-            if mine := [{**group, "hooks": handlers} for group, handlers in ours if handlers]:
-                found[event] = mine
+            if own_groups := [{**group, "hooks": handlers} for group, handlers in ours if handlers]:
+                found[event] = own_groups
         return found
 
     def insertions(self, text: str | None) -> list[Insertion]:
@@ -216,7 +216,7 @@ class TextBlock(FilePart):
         if span is None:
             return text
         before, after = text[: span[0]], text[span[1] :].lstrip("\r\n")
-        return (before + after if after else _ended(before)) or None
+        return (before + after if after else _with_line_break(before)) or None
 
     def _span(self, text: str) -> tuple[int, int] | None:
         start = text.find("<!-- decklog: begin")
@@ -224,7 +224,7 @@ class TextBlock(FilePart):
         return (start, end + len(self.END)) if 0 <= start < end else None
 
 
-def _ended(text: str) -> str:
+def _with_line_break(text: str) -> str:
     """Return a text that ends with a single line break, as before a block was appended."""
     stripped = text.rstrip("\r\n")
     return stripped + ("\r\n" if "\r\n" in text else "\n") if stripped else ""

@@ -153,10 +153,10 @@ class SupportedProgram:
 
     def scope(self, *, user: bool, project: bool) -> SetupScope:
         """Return the requested scope, or the default; raise Invalid for an unsupported one."""
-        asked = SetupScope.USER if user else SetupScope.PROJECT if project else self.scopes[0]
-        if asked not in self.scopes:
-            raise Invalid(f"{self.title} has no settings of this kind for a {asked.value}", hint=f"Leave out --{asked.value}.")
-        return asked
+        scope = SetupScope.USER if user else SetupScope.PROJECT if project else self.scopes[0]
+        if scope not in self.scopes:
+            raise Invalid(f"{self.title} has no settings of this kind for a {scope.value}", hint=f"Leave out --{scope.value}.")
+        return scope
 
 
 # Left out: WorktreeCreate (no observer), MessageDisplay (a process per message), and events that repeat others.
@@ -267,10 +267,10 @@ def _opencode(setting: Setting) -> list[FilePart]:
     own = os.path.join(_settings_home(setting), "opencode")
     folder = os.path.join(setting.project, ".opencode") if setting.scope is SetupScope.PROJECT else own
     entry = {"type": "local", "command": [*setting.call, "mcp"], "enabled": True}
-    beside = setting.project if setting.scope is SetupScope.PROJECT else folder
+    config_folder = setting.project if setting.scope is SetupScope.PROJECT else folder
     path = next(
-        (path for name in _OPENCODE_FILES if os.path.exists(path := os.path.join(beside, name))),
-        os.path.join(beside, _OPENCODE_FILES[0]),
+        (path for name in _OPENCODE_FILES if os.path.exists(path := os.path.join(config_folder, name))),
+        os.path.join(config_folder, _OPENCODE_FILES[0]),
     )
     parts: list[FilePart] = [opencode_plugin(os.path.join(folder, "plugins", "decklog.js"), setting.call)]
     return setting.with_server(parts, json_server(path, entry, "mcp"))
@@ -285,9 +285,9 @@ def _cursor(setting: Setting) -> list[FilePart]:
     return setting.with_server([rule], json_server(os.path.join(setting.project, ".cursor", "mcp.json"), setting.server))
 
 
-_EITHER = (SetupScope.PROJECT, SetupScope.USER)
+_PROJECT_FIRST = (SetupScope.PROJECT, SetupScope.USER)
 _USER_FIRST = (SetupScope.USER, SetupScope.PROJECT)
-_ASKED = "A denied call does not run if the agent asks for permission. A call that it does not ask for can't be blocked."
+_ACP_GUARD = "A denied call does not run if the agent asks for permission. A call that it does not ask for can't be blocked."
 _OPEN = "a hook that fails, is missing or takes too long lets the call run"
 PROGRAMS = {
     program.name: program
@@ -296,7 +296,7 @@ PROGRAMS = {
             name="claude",
             title="Claude Code",
             parts=_claude,
-            scopes=_EITHER,
+            scopes=_PROJECT_FIRST,
             executable="claude",
             guard=f"A denied call does not run. But {_OPEN}, unless --enforce was given (supported by 2.1.325, not by 2.1.197).",
         ),
@@ -339,14 +339,14 @@ PROGRAMS = {
             scopes=(SetupScope.PROJECT,),
             guard="Agents get the commands as text. Nothing is recorded or blocked automatically.",
         ),
-        SupportedProgram(name="zed", title="Zed", parts=_zed, scopes=(SetupScope.USER,), guard=_ASKED),
-        SupportedProgram(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(SetupScope.USER,), guard=_ASKED),
+        SupportedProgram(name="zed", title="Zed", parts=_zed, scopes=(SetupScope.USER,), guard=_ACP_GUARD),
+        SupportedProgram(name="jetbrains", title="JetBrains", parts=_jetbrains, scopes=(SetupScope.USER,), guard=_ACP_GUARD),
         SupportedProgram(
             name="neovim",
             title="Neovim",
             parts=_neovim,
             scopes=(SetupScope.USER,),
-            guard=_ASKED,
+            guard=_ACP_GUARD,
             next=(
                 'CodeCompanion: adapters = { acp = require("decklog_agents").codecompanion() }',
                 'avante: acp_providers = require("decklog_agents").avante',
