@@ -157,5 +157,5 @@ class Guard:
 
     def _autonomy_level(self) -> dict[str, int]:
         """Return the autonomy level, if trust reports one."""
-        tier = None if self.trust is None else self.trust.may(_COMMAND).get("tier")
-        return {} if tier is None else {"tier": tier}
+        level = None if self.trust is None else self.trust.may(_COMMAND).get("tier")
+        return {} if level is None else {"tier": level}

@@ -71,7 +71,7 @@ def build_denial(rule: str, path: str, op: str = "", **details: object) -> Denie
 
 
 def split(path: str, root_paths: Sequence[str], op: str = "") -> list[str]:
-    """Split a path into names beneath the root; raise Denied for a dangerous spelling.
+    """Split a path into names beneath the root; raise Denied for a dangerous form.
 
     `root_paths` are the absolute spellings of the root. Empty names and `.` are dropped except at the end, where they mean a
     directory. `..` is kept: after a symbolic link, only the file system knows its target.
@@ -108,10 +108,10 @@ def _check_form(path: str, op: str) -> None:
 def _parts_beneath(path: str, root_paths: Sequence[str]) -> list[str] | None:
     parts = path.split("/")
     if not path.startswith("/"):
-        return None if _climbs_out(parts) else parts
+        return None if _leaves_root(parts) else parts
     for home in root_paths:
         inner = _relative_parts(parts, home)
-        if inner is not None and not _climbs_out(inner):
+        if inner is not None and not _leaves_root(inner):
             return inner
         inner = _relative_parts(resolve_names(parts), home)
         if inner is not None:
@@ -142,7 +142,7 @@ def resolve_names(parts: list[str]) -> list[str]:
     return flat
 
 
-def _climbs_out(parts: list[str]) -> bool:
+def _leaves_root(parts: list[str]) -> bool:
     depth = 0
     for part in parts:
         depth += -1 if part == ".." else part not in ("", ".")

@@ -1,6 +1,6 @@
 """Match paths against `.gitignore` patterns, the way git reads them.
 
-The same patterns serve the search tools (what to leave out) and the path rules (what a task may touch).
+The search tools use them to skip files, and the path rules to restrict the files that a task may use.
 They run on RE2, so a repository's own ignore file can't make a search slow.
 """
 

@@ -65,12 +65,12 @@ class PendingFile:
             view = memoryview(data)
             while view:
                 view = view[os.write(fd, view) :]
-            self._give_rights(fd, is_executable)
+            self._restore_owner_and_mode(fd, is_executable)
             os.fsync(fd)
         finally:
             os.close(fd)
 
-    def _give_rights(self, fd: int, is_executable: bool | None) -> None:
+    def _restore_owner_and_mode(self, fd: int, is_executable: bool | None) -> None:
         if self._before is None:
             return
         if os.geteuid() == 0:

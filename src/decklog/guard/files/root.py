@@ -71,7 +71,7 @@ class Root:
         for _ in range(MOST_TRIES):
             with translate_errors(path, Op.READ):
                 content = self._read_once(path, limit)
-            if self.rules.allow_hardlinks or self._is_still_there(content):
+            if self.rules.allow_hardlinks or self._is_still_valid(content):
                 return content
         raise Conflict(f"{path!r} keeps being replaced", hint="Try again when nothing else changes it.", path=path)
 
@@ -84,7 +84,7 @@ class Root:
         finally:
             os.close(fd)
 
-    def _is_still_there(self, content: Content) -> bool:
+    def _is_still_valid(self, content: Content) -> bool:
         # A hard link can be replaced after it was opened; the outside file then has one link and looks harmless. So check
         # that the file still has this name and the same links: a new link changes only ctime, new bytes also mtime.
         try:

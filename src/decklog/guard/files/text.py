@@ -72,8 +72,8 @@ def with_crlf(text: str) -> str:
 def replace(text: str, old: str, new: str, *, replace_all: bool = False) -> tuple[str, int]:
     """Replace `old`, which must occur once unless `replace_all`; return the new text and the number of replacements.
 
-    In a text whose lines end in CRLF, a bare line feed in `old` matches such an ending and one in `new`
-    becomes one.
+    In a text with CRLF line endings, a bare line feed in `old` matches CRLF, and one in `new`
+    becomes CRLF.
     """
     if not old:
         raise Invalid("old_string is empty", hint="Give the passage to replace, or use write_file.")
@@ -109,13 +109,13 @@ def _exact_spans(text: str, old: str) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     at = text.find(old)
     while at >= 0:
-        if not _halves_an_ending(text, at) and not _halves_an_ending(text, at + len(old)):
+        if not _is_inside_line_ending(text, at) and not _is_inside_line_ending(text, at + len(old)):
             spans.append((at, at + len(old)))
         at = text.find(old, at + 1)
     return spans
 
 
-def _halves_an_ending(text: str, at: int) -> bool:
+def _is_inside_line_ending(text: str, at: int) -> bool:
     return 0 < at < len(text) and text[at - 1 : at + 1] == "\r\n"
 
 

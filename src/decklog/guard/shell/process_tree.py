@@ -32,8 +32,8 @@ def find_descendants(ancestor: int) -> list[Stat]:
 def find_marked_processes(mark: str) -> list[Stat]:
     """List the live processes with a mark in their initial environment.
 
-    This also finds processes that have left their group and lost their parents, but not those with a cleared environment or
-    of another user.
+    This also finds processes that left their group or lost their parents. Processes of other users, or with a cleared
+    environment, are not found.
     """
     wanted = f"{MARK}={mark}".encode()
     return [one for one in all_processes() if not one.is_dead and wanted in _environment(one.pid)]

@@ -186,7 +186,7 @@ def run(
         cwd,
         env,
         timeout_seconds=timeout_seconds,
-        # The command of a step continues when its starter dies, so that its result is known and it need not run again.
+        # The command of a step continues after its starter dies, so its result is stored and it need not run again.
         bound=call.step is None,
         durable=call.step is not None,
     )

@@ -37,12 +37,12 @@ def find_symbol(root: Root, symbol: str, kind: str | None = None, path: str = ".
     `kind` is `function`, `method`, `class` or `import`. Python is read by its own parser; JavaScript, TypeScript, Go, Rust,
     Java, C, C++ and Ruby by tree-sitter. Files whose grammar is not installed are named in `skipped`.
     """
-    hunt = _Hunt(root, _checked(symbol), _kind(kind))
+    search = _SymbolSearch(root, _checked(symbol), _kind(kind))
     walked = walk(root, path)
-    hunt.skipped += walked.skipped
+    search.skipped += walked.skipped
     for file in walked.files:
-        hunt.look_into(file)
-    return hunt.result()
+        search.look_into(file)
+    return search.result()
 
 
 def _checked(symbol: str) -> str:
@@ -60,7 +60,7 @@ def _kind(kind: str | None) -> SymbolKind | None:
 
 
 @dataclass
-class _Hunt:
+class _SymbolSearch:
     root: Root
     symbol: str
     kind: SymbolKind | None
