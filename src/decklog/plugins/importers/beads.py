@@ -29,7 +29,7 @@ STATES = {
     "pinned": TaskState.PAUSED,
     "hooked": TaskState.PAUSED,
 }
-# A task that waits or is worked on must not be given to anybody there.
+# Waiting and running tasks are in progress there, so that no agent claims them.
 WORDS = {
     TaskState.PENDING: "open",
     TaskState.RUNNING: "in_progress",
@@ -40,12 +40,12 @@ WORDS = {
     TaskState.ABANDONED: "closed",
 }
 DELETED = "tombstone"
-# Types that are no work, and must not be claimed.
+# Types that are no work and can't be claimed.
 NO_WORK = frozenset(["message", "molecule", "gate", "event"])
 
 USUAL_TYPE = "task"
 
-# Theirs goes from 0, the highest, to 4.
+# Beads' priorities range from 0, the highest, to 4.
 PRIORITIES = {0: 90, 1: 70, 2: 50, 3: 30, 4: 10}
 
 KINDS = {
@@ -63,14 +63,14 @@ KIND_WORDS = {
     LinkKind.RELATED: "related",
 }
 
-# Columns without a field that a worker should see: inputs of the task, under the name of the system.
+# Columns without a field here that workers need: stored as task inputs under the system's name.
 SHOWN = (
     *("issue_type", "design", "notes", "spec_id", "owner", "estimated_minutes", "created_by", "started_at", "closed_at"),
     *("closed_by_session", "due_at", "external_ref", "source_system", "metadata", "compaction_level", "compacted_at", "pinned"),
     *("is_template", "ephemeral", "await_type", "await_id", "timeout", "waiters", "mol_type", "work_type", "event_kind", "actor"),
     *("target", "payload", "sender"),
 )
-# Beads works these out itself.
+# Columns that beads computes.
 DERIVED = ("_type", "dependency_count", "dependent_count", "comment_count")
 
 
@@ -88,7 +88,7 @@ _OF_A_LINK = ("created_at", "created_by", "metadata", "thread_id")
 
 
 class BeadsImport(Tracker):
-    """One line for each issue, in any order, with its dependencies and comments."""
+    """Imports issues, one per line in any order, with their dependencies and comments."""
 
     system = "beads"
     items = ISSUES
@@ -98,7 +98,7 @@ class BeadsImport(Tracker):
         return {**super().mappings(), MEMORIES: self.memory}
 
     def gather(self) -> None:
-        """Read the file line by line; bad lines are held too."""
+        """Read the file line by line; collect bad lines too."""
         path = find_file(self.path, PLACES, "Write it first: bd export -o issues.jsonl --all --include-memories")
         if has_markers(path):
             self.report.note(f"{path} has git conflict markers; of two versions of an issue the newer one is taken")
@@ -118,7 +118,7 @@ class BeadsImport(Tracker):
                 prefix = name.rpartition("-")[0]
                 if prefix in prefixes or len(prefixes) < _MOST_PREFIXES:
                     prefixes[prefix] = prefixes.get(prefix, 0) + 1
-        # Others may come from another project.
+        # Dependencies of other issues may belong to another project.
         first = max(sorted(prefixes), key=lambda prefix: prefixes[prefix], default="")
         for prefix, count in sorted(prefixes.items()):
             if prefix != first:
@@ -161,7 +161,7 @@ class BeadsImport(Tracker):
         )
 
     def _state(self, row: Row, not_before: datetime | None, shown: dict[str, Any]) -> tuple[TaskState, str | None]:
-        """Map the status of an issue; one that nobody should work on, or somebody there may, is paused."""
+        """Convert the status of an issue; pause one that is deferred or may be in progress there."""
         word = row.take("status", "open")
         if word == DELETED:
             if self.writer.intake.seek(Task, row.id) is None:
@@ -185,14 +185,14 @@ class BeadsImport(Tracker):
     def _shown(self, row: Row) -> dict[str, Any]:
         if "issue_type" not in row.columns and "type" in row.columns:
             row.columns["issue_type"] = row.take("type")
-        # Of all that an issue can have, most have little.
+        # Skip empty columns: most issues use only a few.
         found = row.non_empty([name for name in SHOWN if name in row.columns])
         if found.get("issue_type") == USUAL_TYPE:
             del found["issue_type"]
         return {name: value for name, value in found.items() if value or (value == 0 and value is not False)}
 
     def read_link(self, row: Row) -> Link:
-        """Read a dependency: `issue_id` needs `depends_on_id`; kinds that hold nothing back become `related`."""
+        """Parse a dependency: `issue_id` needs `depends_on_id`; types that don't block become `related`."""
         row.expected = _OF_A_LINK
         item, other, word = row.text("issue_id"), row.text("depends_on_id"), row.take("type", "blocks")
         if not item or not other:
@@ -204,13 +204,13 @@ class BeadsImport(Tracker):
 
     @pure_mapping
     def comment(self, row: Row) -> PendingRecord:
-        """Describe a comment; before version 1.0 its id was a number."""
+        """Convert a comment; before version 1.0 its id was a number."""
         item, body = str(row.take("issue_id")), row.text("text", "")
         row.take("id")
         return self.comment_record(row, item, author=row.text("author", ""), body=body, at=row.time("created_at", EPOCH))
 
     def memory(self, row: Row) -> Outcome:
-        """Record a memory as a lesson; it supersedes the earlier ones of its key."""
+        """Import a memory as a lesson; it supersedes the earlier ones of its key."""
         row.take("_type")
         name, body = row.text("key", ""), row.text("value", "")
         self.log.memory.add_topic(TOPIC, _ABOUT)
@@ -232,7 +232,7 @@ def _listed(item: Row, part: str) -> list[dict[str, Any]] | None:
     return None
 
 
-# In the order in which beads writes them.
+# The order in which beads writes columns.
 _FIRST = (
     *("_type", "id", "title", "description", "design", "acceptance_criteria", "notes", "status", "priority", "issue_type"),
     *("assignee", "owner", "estimated_minutes", "created_at", "created_by", "updated_at", "started_at", "closed_at"),
@@ -244,7 +244,7 @@ _PLACED = (
 
 
 class BeadsExport(TextExport):
-    """Writes the tasks of a run, or of all."""
+    """Exports the tasks of a run, or of all runs."""
 
     system = "beads"
 
@@ -258,7 +258,7 @@ class BeadsExport(TextExport):
             self._gone.pop(task.id, None)
             self.report.leave_out_fields("tasks", task, _PLACED)
         for _, row in sorted(self._gone.items()):
-            # What was deleted there before it came here.
+            # Issues that were deleted there before the import.
             self._write_line(ISSUES, row)
         lessons = find_all(self.log.memory.find, topic=TOPIC, source_kind="beads", oldest_first=True)
         for key, body in sorted((lesson.source_id or lesson.id, lesson.body) for lesson in lessons):
@@ -315,7 +315,7 @@ class BeadsExport(TextExport):
 
 
 def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Put kept rows together by the issue that they stood in; there are few."""
+    """Group kept rows by issue; there are few."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         found.setdefault(str(row.get("issue_id")), []).append(row)
@@ -324,12 +324,12 @@ def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]
 
 _OWN = ("title", "description", "acceptance_criteria", "status", "priority", "assignee", "defer_until", "close_reason")
 _NEVER = to_text(EPOCH)
-# Each side writes these itself.
+# Columns that each side writes independently.
 _TIMES = ("started_at", "closed_at", "compacted_at")
 
 
 def _deferred(at: Any) -> Any:
-    """Return a time in one spelling; the first moment of a calendar means none."""
+    """Normalize a time; the first moment of the calendar means none."""
     moment = sortable_time(at)
     return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
 
@@ -356,30 +356,30 @@ class BeadsSync(FileSync):
         super().__init__(log, find_file(path, PLACES, "Write it first: bd export -o .beads/issues.jsonl"), **settings)
 
     def theirs(self) -> Items:
-        """Read the issues of the file; of two with the same id the newer."""
+        """Read the issues of the file; for duplicate ids, use the newest."""
         found, left = _issues(self.read_file())
         if left and (note := f"{left} lines of {self.path} are no issues, and stay there as they are") not in self.report.notes:
             self.report.notes.append(note)
         return found
 
     def ours(self) -> Items:
-        """Write the run as beads has it, and read that."""
+        """Export the run in beads' format, and parse the result."""
         text = self.export_text()
         return _issues(text.encode())[0] if text is not None else {}
 
     def take(self, items: Items, ours: Items) -> None:
-        """Import the issues, as newer than all that is here."""
+        """Import the issues, as newer than all local changes."""
         at = self.later()
         self.import_text("".join(_line({**item, "updated_at": at}) for item in items.values()), ours)
 
     def give(self, items: Items) -> None:
-        """Write the lines of some issues anew, and leave every other byte as it is."""
+        """Rewrite the lines of some issues, and leave every other byte unchanged."""
         lines, left = [], dict(items)
         for line in _lines(self.read_file()):
             issue = _issue(line)
             name = issue["id"] if issue else None
             if name in items:
-                # Of an issue that is there twice one line is left.
+                # Keep one line of a duplicated issue.
                 lines.append(_line(left.pop(name)).encode() if name in left else b"")
             else:
                 lines.append(line if line.endswith(b"\n") or not left else line + b"\n")
@@ -388,7 +388,7 @@ class BeadsSync(FileSync):
 
 
 def _issues(text: bytes) -> tuple[Items, int]:
-    """Read issues as an import does; give also how many lines are neither issues nor memories."""
+    """Parse issues as an import does; also return the number of lines that are neither issues nor memories."""
     found: Items = {}
     versions: dict[str, tuple[str, str]] = {}
     left = 0
@@ -406,7 +406,7 @@ def _issues(text: bytes) -> tuple[Items, int]:
 
 
 def _lines(text: bytes) -> list[bytes]:
-    """Return the lines of a file: a text may hold other characters that end one."""
+    """Split a file into lines at line feeds only: texts may contain other line separators."""
     return BytesIO(text).readlines()
 
 

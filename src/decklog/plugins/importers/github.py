@@ -28,16 +28,16 @@ FIELDS = (
 _MOST = 1_000_000
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 _ADDRESS = re.compile(r"([\w.-]+/[\w.-]+)/(?:issues|pull)/(\d+)")
-# A line of an issue with what it waits for.
+# A line of an issue that names a dependency.
 _NEEDS = re.compile(r"^[^\w\n]*(?:depends on|blocked by)\b(.*)$", re.IGNORECASE | re.MULTILINE)
 _NUMBER = re.compile(r"(?<![\w/])#(\d+)\b")
-# An invisible mark at the end of an issue that was made of a task here.
+# An invisible mark at the end of an issue that was created from a task.
 _MARK_START = "<!-- decklog: "
 _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
 def issues_by_gh(repository: str, seconds: float) -> tuple[list[Any], list[str]]:
-    """Read all issues of a repository with `gh`, which has the login; return also texts that are incomplete."""
+    """Fetch all issues of a repository with `gh`, which has the login; return also which texts are incomplete."""
     words = ("issue", "list", "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS))
     saving = f"gh {' '.join(words)} --repo {repository} > issues.json"
     with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:
@@ -70,7 +70,7 @@ def _plain_name(name: str) -> str:
 
 
 def plain_names(found: dict[str, Any]) -> dict[str, Any]:
-    """Spell an object's names as the API does, and people by their logins."""
+    """Convert an object's names to those of the API, and people to their logins."""
     named = {_plain_name(name): value for name, value in found.items()}
     for name in ("author", "user"):
         if isinstance(value := named.get(name), dict):
@@ -85,7 +85,7 @@ def plain_names(found: dict[str, Any]) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _name_at(address: str) -> str | None:
-    """Return the name of the issue at an address."""
+    """Return the name of the issue at a URL."""
     found = _ADDRESS.search(address)
     return f"{found[1]}#{found[2]}" if found else None
 
@@ -102,19 +102,19 @@ def name_of(issue: dict[str, Any], otherwise: str) -> str:
 
 
 def marked(body: str, task_id: str) -> str:
-    """Write with an issue's text which task it was made of."""
+    """Add the mark with the task's id to an issue's text."""
     return f"{body}\n\n<!-- decklog: {task_id} -->".lstrip()
 
 
 def unmarked(body: str) -> tuple[str, str | None]:
-    """Return an issue's text, and the task that it was made of here, if it was."""
-    # Few have one, and to search for it takes as long as reading the issue.
+    """Split an issue's text into the text and the id of the task it was created from, if any."""
+    # Few texts have a mark, and the regular expression takes as long as reading the issue.
     found = _MARK.search(body) if _MARK_START in body else None
     return (body[: found.start()], found[1]) if found else (body, None)
 
 
 def needed_by(issue: dict[str, Any], name: str) -> dict[str, str]:
-    """Return what an issue is linked with, by name: what it waits for, and what it is a part of."""
+    """Return the names of linked issues: dependencies, and the parent."""
     repository = name.rpartition("#")[0]
     numbers = (number for line in _NEEDS.findall(str(issue.get("body") or "")) for number in _NUMBER.findall(line))
     links = {f"{repository}#{number}": "blocks" for number in numbers}
@@ -132,7 +132,7 @@ def _listed(value: object) -> list[dict[str, Any]]:
 
 ISSUES = "issues"
 NOT_DONE = ("not_planned", "duplicate")
-# Labels with a priority.
+# Labels for priorities.
 URGENCY = {
     **dict.fromkeys(("p0", "critical", "urgent"), 90),
     **dict.fromkeys(("p1", "high"), 70),
@@ -142,7 +142,7 @@ URGENCY = {
 }
 _USUAL = 50
 _SHOWN = ("author", "milestone", "html_url", "number", "assignees", "closed_at", "state_reason")
-# Columns that repeat others, or are of no use without GitHub.
+# Columns that repeat others, or have no use outside GitHub.
 _PASSED_OVER = (
     *("url", "repository_url", "labels_url", "comments_url", "events_url", "timeline_url", "id", "node_id", "user", "assignee"),
     *("comments", "reactions", "parent", "blocked_by", "sub_issues_summary", "issue_dependencies_summary", "score"),
@@ -151,14 +151,14 @@ _PASSED_OVER = (
 
 
 class GithubImport(Tracker):
-    """Issues of one repository or of several; pull requests are kept as they are."""
+    """Imports issues of one repository or several; pull requests are kept unchanged."""
 
     system = "github"
     items = ISSUES
     goal = "Issues of GitHub"
 
     def gather(self) -> None:
-        """Read the issues from `gh` or from a file."""
+        """Load the issues from `gh` or from a file."""
         is_remote = REPOSITORY.match(self.path) is not None
         values, broken = issues_by_gh(self.path, self.seconds) if is_remote else json_values(self.path)
         for found in values:
@@ -181,7 +181,7 @@ class GithubImport(Tracker):
             return
         if isinstance(issue.get("body"), str):
             issue["body"], made_of = unmarked(issue["body"])
-            # One that was made of a task is that task.
+            # An issue that was created from a task is that task.
             name = made_of or name
         at, clock = sortable_time(issue.get("created_at")), sortable_time(issue.get("updated_at"))
         if "issue_url" in issue and "title" not in issue:
@@ -240,7 +240,7 @@ class GithubImport(Tracker):
         item, body = row.take("issue"), row.text("body", "")
         author = row.text("author") or row.text("user") or ""
         at = row.time("created_at", EPOCH)
-        # The rest is how GitHub shows it.
+        # The other columns are GitHub's presentation.
         row.leftovers = {}
         return self.comment_record(row, item, author=author, body=body, at=at)
 
@@ -251,7 +251,7 @@ def is_given_up(issue: dict[str, Any]) -> bool:
 
 
 def _priority(labels: list[str]) -> int:
-    """Read how urgent an issue is from a label such as `P1` or `priority: high`."""
+    """Parse a priority from a label such as `P1` or `priority: high`."""
     words = (label.lower().removeprefix("priority").strip(" :/-_") for label in labels)
     return max((URGENCY[word] for word in words if word in URGENCY), default=_USUAL)
 
@@ -264,12 +264,12 @@ _SPECIAL = re.compile(r'[",\r\n]')
 
 
 class GithubSync(Sync):
-    """Title, text, labels, comments, and whether it is closed."""
+    """Syncs titles, texts, labels, comments, and whether issues are closed."""
 
     system = "github"
     file_name, imports = "issues.json", GithubImport
     fields = _FIELDS
-    # To GitHub labels are the same that differ by case alone.
+    # GitHub compares labels without case.
     sets: ClassVar = {
         "labels": lambda label: label.casefold() if isinstance(label, str) and label.strip() else None,
         "comments": lambda comment: comment["body"],
@@ -282,7 +282,7 @@ class GithubSync(Sync):
             raise Invalid(f"{path!r} names no repository; say OWNER/REPOSITORY", field="path")
 
     def theirs(self) -> Items:
-        """Read all issues with `gh`."""
+        """Fetch all issues with `gh`."""
         values, broken = issues_by_gh(self.path, self._seconds)
         if broken:
             raise Unavailable("the output of gh was cut off", hint="Try it again.")
@@ -310,17 +310,17 @@ class GithubSync(Sync):
         }
 
     def is_wanted(self, item: dict[str, Any]) -> bool:
-        """Make no issues of what is over."""
+        """Return whether to create an issue: not for a finished task."""
         return bool(item["state"] == _OPEN)
 
     def take(self, items: Items, ours: Items) -> None:
-        """Import the issues, as newer than all that is here."""
+        """Import the issues, as newer than all local changes."""
         at = self.later()
         local_items = {name: {**item[_RAW], **_values_of(ours[name])} for name, item in items.items() if name in ours}
         self.import_text(json.dumps([_issue(name, item, ours.get(name), at) for name, item in items.items()]), local_items)
 
     def give(self, items: Items) -> None:
-        """Write to the issues what differs there, and make those that are not there."""
+        """Update the issues that differ, and create the missing ones."""
         there = self.theirs()
         for name, item in items.items():
             if name in there:
@@ -356,14 +356,14 @@ class GithubSync(Sync):
 
     def _set_state(self, number: str, was: str, state: str) -> None:
         if was != _OPEN:
-            # It gives no other reason to one that is closed.
+            # GitHub does not change the reason of a closed issue, so reopen it first.
             self._gh("issue", "reopen", number)
         if state != _OPEN:
             self._gh("issue", "close", number, *(("--reason", _GIVEN_UP) if state == _GIVEN_UP else ()))
 
     def _need_labels(self, labels: list[str]) -> None:
         for label in labels:
-            # Refused where there is one, which then stays as it is.
+            # Creating an existing label fails and leaves it unchanged.
             self._gh("label", "create", label, is_needed=False)
 
     def _gh(self, *words: str, is_needed: bool = True) -> None:
@@ -372,7 +372,7 @@ class GithubSync(Sync):
 
 
 def _quoted_label(label: str) -> str:
-    """Spell a label as `gh` takes it: it reads what it is given as a line of a table, with commas and quotation marks."""
+    """Quote a label for `gh`, which parses the argument as a CSV line."""
     return '"' + label.replace('"', '""') + '"' if _SPECIAL.search(label) else label
 
 
@@ -388,7 +388,7 @@ def _item(issue: dict[str, Any], repository: str) -> tuple[str, dict[str, Any]]:
 
 
 def _issue(name: str, item: dict[str, Any], ours: dict[str, Any] | None, at: str) -> dict[str, Any]:
-    """Spell an issue as the importer reads it, without what was said here first."""
+    """Build an issue in the importer's format, without comments that exist here."""
     known = {comment["body"] for comment in (ours or {}).get("comments", ())}
     comments = [one for one in item.get("comments", ()) if one["body"] not in known]
     content = _values_of(item)

@@ -32,7 +32,7 @@ _TASK = (
     " last_failure_error max_runtime_seconds last_heartbeat_at current_run_id skills model_override reasoning_effort max_retries"
     " goal_mode session_id block_kind block_recurrences"
 )
-# Of the worker that has a task there, which is nobody here.
+# Columns of the worker of a task, which does not exist here.
 _ITS_WORKERS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
 _TAKEN = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_ITS_WORKERS)
 _SHOWN = tuple(name for name in _TASK.split() if name not in _TAKEN)
@@ -43,7 +43,7 @@ _USUAL = 50
 
 
 class HermesImport(TableTracker):
-    """A board is a database; the columns of its tables have grown over time."""
+    """Imports boards. Each is a database; its tables gained columns over time."""
 
     system = "hermes"
     items = "tasks"
@@ -65,7 +65,7 @@ class HermesImport(TableTracker):
     def databases(self) -> dict[str, str]:
         """Find the boards: a file, or those below the program's folder."""
         if not os.path.isdir(self.path):
-            # A file's board is called as its folder if there are several.
+            # With several boards, each has the name of its folder.
             folder, board = os.path.split(os.path.dirname(os.path.abspath(self.path)))
             return {board if os.path.basename(folder) == "boards" else DEFAULT: self.path}
         boards = os.path.join(self.path, "kanban", "boards")
@@ -77,7 +77,7 @@ class HermesImport(TableTracker):
         return there
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is no board."""
+        """Raise for a database that is not a board."""
         if "tasks" not in source or "task_events" not in source:
             raise Invalid(f"{source.path} is no board of Hermes Kanban: it has no tasks or no task_events", path=source.path)
 
@@ -88,17 +88,17 @@ class HermesImport(TableTracker):
         return database
 
     def spelled(self, name: str, value: Any) -> Any:
-        """Spell times, which are seconds since 1970 there, as others do."""
+        """Convert times from seconds since 1970 to text."""
         is_time = name in _WHEN and isinstance(value, (int, float)) and 0 < value < _LATEST
         return to_text(datetime.fromtimestamp(value, UTC)) if is_time else to_storable(value)
 
     def is_done(self, columns: dict[str, Any]) -> bool:
-        """Return whether a task is done; one that was done stays so in the archive."""
+        """Return whether a task is done; an archived task may be done, too."""
         return columns.get("status") == "done" or (columns.get("status") == "archived" and "completed_at" in columns)
 
     @pure_mapping
     def item(self, row: Row) -> PendingRecord:
-        """Describe a task; columns of its worker there are not imported."""
+        """Build a task item; columns of its worker are not imported."""
         state, reason = self._state(row)
         shown = {name: self._shown(row, name) for name in _SHOWN if row.columns.get(name) not in (None, "", 0)}
         row.ignore(("id", *_ITS_WORKERS, *_SHOWN))
@@ -138,7 +138,7 @@ class HermesImport(TableTracker):
         return state, WAS_RUNNING if word == "running" else f"{word} in Hermes"
 
     def _priority(self, row: Row) -> int:
-        """Read a priority: 0 is usual there, and more is more urgent."""
+        """Convert a priority: 0 is the default, and higher is more urgent."""
         given = row.integer("priority", 0, low=-1000, high=1000)
         priority = min(100, max(0, _USUAL + 10 * int(given)))
         if priority != _USUAL + 10 * int(given):
@@ -146,7 +146,7 @@ class HermesImport(TableTracker):
         return priority
 
     def read_link(self, row: Row) -> Link:
-        """Read a link: the child waits for its parent."""
+        """Parse a link: the child depends on its parent."""
         item = row.take(ITEM_COLUMN)
         child, parent = row.take("child_id"), row.take("parent_id")
         if item is None:
@@ -161,7 +161,7 @@ class HermesImport(TableTracker):
 
     @pure_mapping
     def map_event(self, row: Row) -> PendingEntry:
-        """Describe the entry that an event, a worker's run or an attachment becomes."""
+        """Build the entry for an event, a worker's run or an attachment."""
         row.ignore(("id", "task_id", "claim_lock", "worker_pid"))
         for name in ("payload", "metadata"):
             if (parsed := parse_json(row.columns.get(name))) is not NotImplemented:

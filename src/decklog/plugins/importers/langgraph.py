@@ -19,13 +19,13 @@ from decklog.stores.artifacts.checkpoints import Checkpoint
 from decklog.stores.artifacts.graphs import Encoded
 
 _LEFT = (Outcome.KEPT, Outcome.REFUSED)
-# LangGraph's own maps have no order: they are written in the same one from either saver.
+# LangGraph's maps are unordered. Sort them, so that both savers give the same bytes.
 _MAPS = ("channel_values", "channel_versions", "versions_seen")
 _AS_THEY_ARE = ("null", "bytes", "bytearray")
 
 
 def _write_of(row: Row) -> tuple[dict[str, Any], Encoded] | None:
-    """Return the place of a write, and its bytes without secrets; None for one that can't be unpacked safely."""
+    """Return the key of a write and its redacted bytes; None if it can't be unpacked safely."""
     kind, data = row.columns.get("type"), row.columns.get("value")
     if kind in _AS_THEY_ARE:
         return _place_of_write(row), Encoded(kind, data if isinstance(data, bytes) else b"", False)
@@ -50,7 +50,7 @@ def _place(row: Row) -> dict[str, Any]:
 
 
 def _document(columns: dict[str, Any]) -> Any:
-    """Take a checkpoint apart: one of a file by its bytes, one of a server as that was put together."""
+    """Return a checkpoint as a document: decoded from a file's bytes, or as assembled from a server's tables."""
     if (whole := columns.get("whole")) is not None:
         return whole
     data = columns.get("checkpoint")
@@ -104,11 +104,11 @@ _OF_A_WRITE = ("thread_id", "checkpoint_ns", "checkpoint_id", "task_id", "idx", 
 
 
 class ServerCheckpoints(SqliteSource):
-    """The two tables of the SQLite saver, made of the three of the other."""
+    """Presents the three tables of the PostgreSQL saver as the two of the SQLite saver."""
 
     def __init__(self, url: str, shown: str, *, seconds: float) -> None:
         self.path = shown
-        # psycopg comes with an extra.
+        # psycopg is an optional dependency.
         from decklog.db.postgres.query import OtherDatabase
 
         self._db: OtherDatabase = OtherDatabase(url, seconds=seconds)  # type: ignore[assignment]
@@ -125,7 +125,7 @@ class ServerCheckpoints(SqliteSource):
         return int(count)
 
     def rows(self, table: str, _by: Sequence[str] = ()) -> Iterator[dict[str, Any]]:
-        """Yield a table's rows by their keys."""
+        """Yield a table's rows in the order of their keys."""
         if table == "checkpoints":
             yield from map(_checkpoint, self._db.each(_CHECKPOINTS))
             return
@@ -153,7 +153,7 @@ def _checkpoint(cells: tuple[Any, ...]) -> dict[str, Any]:
 
 
 def _opened_channels(blobs: list[Any]) -> dict[str, Any] | None:
-    """Return all values by channel, as a graph reads them; None if one can't be read."""
+    """Decode all values by channel, as a graph reads them; None if one can't be read."""
     readers: dict[str, Callable[[bytes], Any]] = {"msgpack": unpack, "null": lambda _: None, "bytes": lambda data: data}
     try:
         return {channel: readers[kind](base64.b64decode(text or "")) for channel, kind, text in blobs}
@@ -162,7 +162,7 @@ def _opened_channels(blobs: list[Any]) -> dict[str, Any] | None:
 
 
 def _channel_value(kind: str, text: str | None) -> Any:
-    """Read a channel's value; what can't be read safely, or not at all, is kept in bytes."""
+    """Decode a channel's value; keep the bytes of one that can't be read safely or at all."""
     data = base64.b64decode(text or "")
     if kind == "null":
         return None
@@ -180,7 +180,7 @@ _PLACE = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
 
 class LangGraphImport(Import):
-    """Two tables, both in the order of their checkpoints' ids, which is that of time."""
+    """Imports two tables, both ordered by checkpoint id, which is the order of time."""
 
     system = "langgraph"
     tables: ClassVar = {
@@ -192,7 +192,7 @@ class LangGraphImport(Import):
 
     def __init__(self, *words: Any, shown: str | None = None, **settings: Any) -> None:
         super().__init__(*words, **settings)
-        # An address may hold a password.
+        # An address may contain a password.
         self.report.path = shown or self.path
         self.writer.adders[Checkpoint] = self._add_checkpoints
         self.after = {"checkpoints": self._keep_checkpoints, "writes": self._keep_writes}
@@ -207,13 +207,13 @@ class LangGraphImport(Import):
         return {"checkpoints": self.checkpoint, "writes": self.write}
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse a file that is not the saver's."""
+        """Raise Invalid for a file that is not LangGraph's."""
         missing = [table for table in self.tables if table not in source]
         if missing:
             raise Invalid(f"{source.path} holds no checkpoints of LangGraph's: it has no {', '.join(missing)}", path=source.path)
 
     def _keep_checkpoints(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Keep the bytes that a graph resumes from, of checkpoints that can be read without running anything."""
+        """Store the bytes from which a graph resumes, for checkpoints that can be read without running code."""
         for row, outcome in taken:
             document = None if outcome in _LEFT else _document(row.columns)
             if isinstance(document, dict) and isinstance(document.get("channel_values"), dict):
@@ -224,9 +224,9 @@ class LangGraphImport(Import):
                 self.log.states.import_graph_checkpoint(place, _encoded(_ordered(document)), content, _time_of(document))
 
     def _keep_writes(self, taken: list[tuple[Row, Outcome]]) -> None:
-        """Keep what was written after them; existing writes stay unchanged."""
+        """Store the writes after the checkpoints; existing writes stay unchanged."""
         found = [one for row, outcome in taken if outcome not in _LEFT and (one := _write_of(row)) is not None]
-        # A write of a thread that has no checkpoint is kept with its row, and counts as known later.
+        # A write of a thread without a checkpoint is kept with its row, and is not imported again.
         runs = {run_id for run_id in {place["run_id"] for place, _ in found} if self.writer.has_run(run_id)}
         if content := [one for one in found if one[0]["run_id"] in runs]:
             self.log.states.import_graph_writes(content)
@@ -240,7 +240,7 @@ class LangGraphImport(Import):
 
     @pure_mapping
     def checkpoint(self, row: Row) -> PendingRecord:
-        """Describe a checkpoint: its channels, versions and metadata as one document."""
+        """Build a checkpoint record: its channels, versions and metadata as one document."""
         document = _row_value(row, "checkpoint")
         row.take("whole")
         thread = str(row.take("thread_id"))
@@ -254,7 +254,7 @@ class LangGraphImport(Import):
 
     @pure_mapping
     def write(self, row: Row) -> PendingEntry:
-        """Describe what a node wrote to a channel."""
+        """Build the entry for a node's write to a channel."""
         row.stream = run_id_of(str(row.take("thread_id")))
         row.take("idx")
         payload = {"checkpoint": self._name(row, row.stream), "value": _row_value(row, "value")}
@@ -275,7 +275,7 @@ class LangGraphImport(Import):
 
 
 def _row_value(row: Row, column: str) -> Any:
-    """Read a value by the way it was written; what is none that can be read safely is kept in bytes."""
+    """Decode a value by its type; keep the bytes of one that can't be read safely."""
     kind, data = row.take("type"), row.take(column)
     if kind == "msgpack" and isinstance(data, bytes):
         return _plain(readable(unpack(data)))
@@ -285,7 +285,7 @@ def _row_value(row: Row, column: str) -> Any:
 
 
 def _metadata(row: Row) -> Any:
-    """Read a checkpoint's metadata, which is always JSON."""
+    """Parse a checkpoint's metadata, which is always JSON."""
     data = row.take("metadata")
     found = parse_json(_text(data))
     return _plain(data) if found is NotImplemented else found
@@ -296,6 +296,6 @@ def _plain(value: Any) -> Any:
 
 
 def _time_of(document: object) -> datetime:
-    """Return the time in a checkpoint."""
+    """Return the time of a checkpoint."""
     at: datetime = Row("checkpoints", "", document if isinstance(document, dict) else {}).time("ts", EPOCH)
     return at

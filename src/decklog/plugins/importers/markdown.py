@@ -24,7 +24,7 @@ LISTS = ("acceptance", "verification")
 _SETS = ("tags", "needs")
 _IDS = ("needs", "part of")
 _LINE_END = re.compile("\r\n?")
-# Whole lines: a goal or a text may quote one.
+# Match whole lines only: a goal or a text may quote a mark.
 _RUN = re.compile(r"(?m)^<!-- plan of run (\S+) -->[ \t]*$")
 _TASK = re.compile(r"(?m)^<!-- task (.+) as of entry (\d+) -->[ \t]*$")
 _HEADING = re.compile(r"##[ \t]+(.*)")
@@ -32,16 +32,16 @@ _PART = re.compile(r"###[ \t]+(.*)")
 _FACT = re.compile(r"[-*+] ([A-Za-z ]+):(?:[ \t]+(.*))?\Z")
 _LISTED = re.compile(r"(?:[-*+]|\d+[.)])(?:[ \t]+|\Z)(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
-# A line of a text that would be read as the start of something else.
+# A line of a text that would be parsed as markup of the plan.
 _STARTS = r"(#{1,3}[ \t]|<!-- |<{7} |>{7} |[-*+] (?:" + "|".join(FACTS) + "):)"
 _MEANS_MORE = re.compile(rf"(?mi)^(\\*){_STARTS}")
 _ESCAPED = re.compile(rf"(?mi)^\\(\\*){_STARTS}")
 _MARKER = re.compile(r"(?m)^(<{7} |>{7} )")
-# Of a set, members are parted by commas: one that is part of a name has a backslash before it.
+# Members of a set are separated by commas; a backslash escapes a comma in a name.
 _MEMBER = re.compile(r"(?:\\[\\,]|[^,])+")
 _SPECIAL = re.compile(r"[\\,]")
 _UNDONE = re.compile(r"\\([\\,])")
-# Code that is longer is taken for none, so that a plan is read in one go.
+# Longer code blocks are not recognized, so that parsing takes linear time.
 _LONGEST_CODE = 2000
 _PLAIN_ID = re.compile(r'[^"\s]\S*')
 
@@ -56,12 +56,12 @@ class Section:
 
 
 def head(goal: str, run_id: str) -> str:
-    """Begin a plan."""
+    """Format the head of a plan."""
     return f"# {one_line(goal)}\n\n<!-- plan of run {run_id} -->\n"
 
 
 def section(task_id: str, entry: int, item: dict[str, Any]) -> str:
-    """Write a task."""
+    """Format a task."""
     facts = [f"- {name}: {_spelled(name, item[name])}" for name in FACTS if item.get(name) not in (None, "", [])]
     named = f"<!-- task {_spelled_id(task_id)} as of entry {entry} -->"
     text = f"\n## {one_line(item['title'])}\n\n{named}\n\n" + "\n".join(facts) + "\n"
@@ -74,7 +74,7 @@ def section(task_id: str, entry: int, item: dict[str, Any]) -> str:
 
 
 def read(text: str, path: str) -> tuple[str, list[Section]]:
-    """Read a plan: the run that it is of, and its sections."""
+    """Parse a plan: the id of its run, and its sections."""
     text = unix_lines(text)
     if _MARKER.search(text):
         raise Conflict(f"{path} has git conflict markers; resolve them first", hint="Edit the file.", path=path)
@@ -131,7 +131,7 @@ def _section(title: str, lines: list[str], path: str) -> Section:
 
 
 def _items(lines: list[str]) -> list[str]:
-    """Read a list. A line that begins no item goes on with the one before."""
+    """Parse a list. A line that begins no item continues the previous one."""
     items: list[str] = []
     for line in filter(None, map(str.strip, lines)):
         found = _LISTED.match(line)
@@ -143,7 +143,7 @@ def _items(lines: list[str]) -> list[str]:
 
 
 def _body(body: str, where: str) -> dict[str, Any]:
-    """Read the facts, which come first, and the text behind them."""
+    """Parse the facts, which come first, and the text after them."""
     facts: dict[str, Any] = {}
     lines = body.strip().split("\n")
     is_within = False
@@ -181,7 +181,7 @@ def _spelled(name: str, value: Any) -> str:
 
 
 def _spelled_id(task_id: str) -> str:
-    """Spell an id; another tracker's may have blanks and line breaks in it."""
+    """Format an id; another tracker's may contain blanks and line breaks."""
     return task_id if _PLAIN_ID.fullmatch(task_id) else json.dumps(task_id)
 
 
@@ -194,7 +194,7 @@ def _read_id(text: str) -> str:
 
 
 def unix_lines(text: str) -> str:
-    """Return a text with the line breaks that a plan is written with; editors write others."""
+    """Normalize line breaks, which editors change."""
     return _LINE_END.sub("\n", text)
 
 
@@ -205,7 +205,7 @@ THREE_WAY = ThreeWayMerge(
 
 
 def item_of(task: Task, links: Iterable[Dependency]) -> dict[str, Any]:
-    """Return a task with its links as a plan shows it; what a line holds has no line breaks there."""
+    """Build the plan item of a task with its links; values on one line have no line breaks."""
     listed = list(links)
     return {
         "title": one_line(task.title),
@@ -223,7 +223,7 @@ def item_of(task: Task, links: Iterable[Dependency]) -> dict[str, Any]:
 
 
 def base_of(log: Decklog, task_id: str, entry: int, others: set[str]) -> Base:
-    """Return a task as it was at an entry, with the links of that moment to some others."""
+    """Build the item of a task as of an entry, with its links at that moment to some other tasks."""
     try:
         task = log.journal.at(Task, task_id, str(entry))
     except NotFound:
@@ -244,7 +244,7 @@ _PLACED = (*TASK_FIELDS, "priority", "role", "tags", "verification", "assigned_t
 
 
 class MarkdownExport(TextExport):
-    """Writes tasks in the order in which they were made: a section each, with the entry that it is of."""
+    """Exports tasks in the order of creation: a section each, with the number of its newest entry."""
 
     system = "markdown"
 
@@ -268,7 +268,7 @@ _EMPTIED = ("objective", "role", "tags", "acceptance", "verification")
 
 
 class MarkdownImport:
-    """Brings what was changed in a plan; what was changed here since stays, and what both changed is put to a person."""
+    """Imports changes of a plan; later local changes stay, and conflicts are put to a person."""
 
     def __init__(self, log: Decklog, path: str, *, dry_run: bool = False) -> None:
         self._log = log
@@ -279,7 +279,7 @@ class MarkdownImport:
         self._names: dict[str, str] = {}
 
     def run(self) -> Report:
-        """Take the sections in their order: new tasks first, so that others can name them."""
+        """Import the sections in order: new tasks first, so that others can refer to them."""
         self._run_id, sections = read(read_text(self._path), self._path)
         self._log.runs.get(self._run_id)
         with self._writer.open():
@@ -289,7 +289,7 @@ class MarkdownImport:
         return self.report
 
     def _is_named_twice(self, section: Section) -> bool:
-        """Refuse a new task whose title another new one has: by its title it is known when the plan is taken again."""
+        """Refuse a new task with the title of another one: a repeated import finds new tasks by title."""
         title = section.item["title"]
         if section.task_id is not None or title not in self._names:
             return False
@@ -298,7 +298,7 @@ class MarkdownImport:
         return True
 
     def _placed(self, section: Section) -> tuple[str, int, bool]:
-        """Find the task of a section, or make the one that it asks for, once."""
+        """Find the task of a section, or create a new one once."""
         if section.task_id is not None:
             return section.task_id, section.entry, False
         title = section.item["title"]
@@ -316,7 +316,7 @@ class MarkdownImport:
             self.report.note(f"{section.item['title']}: there is no task {task_id}; take the line with its id off to add it")
             return Outcome.REFUSED
         ours = self._item(task)
-        # Fields that every task has are kept where the plan lacks them.
+        # Fields that every task has keep their value if the plan lacks them.
         theirs = {**(_USUAL if section.task_id is None else {name: ours[name] for name in _USUAL}), **section.item}
         theirs["needs"] = [self._names.get(name, name) for name in theirs.get("needs", ())]
         theirs["part of"] = self._names.get(str(theirs.get("part of")), theirs.get("part of"))

@@ -62,7 +62,7 @@ LAYOUT = {
         of=_OF_WORKSPACE,
     ),
 }
-# They say nothing of a task, or nothing that is not in these.
+# Tables without facts about tasks, or with facts that the others repeat.
 IGNORED = (
     *("_sqlx_migrations", "projects", "repos", "project_repos", "workspace_repos", "tags", "images", "task_images", "scratch"),
     *("batch", "follow_up_drafts", "task_templates", "shared_tasks", "shared_activity_cursors", "migration_state"),
@@ -94,7 +94,7 @@ _EVENTS_OF = {
 
 
 class VibeKanbanImport(TableTracker):
-    """One database; its ids are UUIDs of 16 bytes."""
+    """Imports one database; its ids are UUIDs of 16 bytes."""
 
     system = "vibekanban"
     items = "tasks"
@@ -103,7 +103,7 @@ class VibeKanbanImport(TableTracker):
     ignored = IGNORED
 
     def databases(self) -> dict[str, str]:
-        """Find the database: as it is named, or in the program's folder."""
+        """Find the database: the given path, or in the program's folder."""
         if not os.path.isdir(self.path):
             return {"": self.path}
         found = next((path for name in FILES if os.path.isfile(path := os.path.join(self.path, name))), None)
@@ -112,7 +112,7 @@ class VibeKanbanImport(TableTracker):
         return {"": found}
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is not Vibe Kanban's; read what its projects are called."""
+        """Raise for a database that is not Vibe Kanban's; load the names of its projects."""
         missing = [table for table in ("projects", "tasks", "execution_processes") if table not in source]
         if missing:
             raise Invalid(f"{source.path} is no database of Vibe Kanban's: it has no {', '.join(missing)}", path=source.path)
@@ -120,7 +120,7 @@ class VibeKanbanImport(TableTracker):
             self.titles[str(self.spelled("id", row.get("id")))] = str(row.get("name") or self.goal)
 
     def spelled(self, _name: str, value: Any) -> Any:
-        """Spell ids as people do."""
+        """Convert ids to their usual text form."""
         return str(UUID(bytes=value)) if isinstance(value, bytes) and len(value) == _UUID_BYTES else to_storable(value)
 
     def place_of(self, _table: str, columns: dict[str, Any], _database: str) -> str:
@@ -134,7 +134,7 @@ class VibeKanbanImport(TableTracker):
 
     @pure_mapping
     def item(self, row: Row) -> PendingRecord:
-        """Describe a task; there are no priorities and no dependencies."""
+        """Build a task item; there are no priorities and no dependencies."""
         row.stream = self.run_of(row.id)
         row.ignore(("id", "project_id"))
         word = str(row.take("status", "todo")).lower()
@@ -153,7 +153,7 @@ class VibeKanbanImport(TableTracker):
         )
 
     def gather_parts(self, item: Row) -> None:
-        """Hold the link to the task that an agent worked on when it made this one."""
+        """Collect the link to the task on which an agent worked when it created this one."""
         for name, table in (("parent_workspace_id", "workspaces"), ("parent_task_attempt", "task_attempts")):
             if (parent := item.columns.get(name)) is not None:
                 columns = {ITEM_COLUMN: item.id, "other": self.owner(table, parent), name: parent}
@@ -167,7 +167,7 @@ class VibeKanbanImport(TableTracker):
 
     @pure_mapping
     def map_event(self, row: Row) -> PendingEntry:
-        """Describe the entry that an attempt, a session, a process, a turn of an agent or a merge becomes."""
+        """Build the entry for an attempt, a session, a process, a turn of an agent or a merge."""
         subtype, texts = _EVENTS_OF[row.table]
         if (parsed := parse_json(row.columns.get("executor_action"))) is not NotImplemented:
             row.leftovers["executor_action"] = parsed

@@ -18,12 +18,12 @@ Columns = dict[str, Any]
 
 SYSTEM = "bazinga"
 _KINDS = (EntryKind.INTERACTION, EntryKind.REASONING, EntryKind.EVENT)
-# The kinds of record that have a table there.
+# Record kinds that have a table in bazinga-db.
 _PLACED = (
     *("runs", "groups", "plans", "phases", "criteria", "states", "state_versions", "charges", "outputs"),
     *("packages", "context_consumers", "context_consumptions", "patterns", "strategies"),
 )
-# What had no number there gets one after all that had, in the order of its time.
+# Rows without an original number are numbered after the others, by time.
 _BY_TIME = ("orchestration_logs", "token_usage", "skill_outputs")
 _LIVE = {RunStatus.COMPLETED: "completed", RunStatus.FAILED: "failed", RunStatus.CANCELLED: "failed"}
 _PACKAGE = (
@@ -32,13 +32,13 @@ _PACKAGE = (
 
 
 class BazingaExport(Export):
-    """Runs become sessions, entries logs; what only a Decklog has, such as tasks, has no table there."""
+    """Exports runs as sessions and entries as logs; Decklog records without a bazinga table, such as tasks, are left out."""
 
     def __init__(self, log: Decklog, path: str, *, wal: bool = False) -> None:
         super().__init__(log, path, SYSTEM, wal=wal)
 
     def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
+        """Write a consistent snapshot; return the number of rows per table and the counts of records left out."""
         with self:
             return self.log.db.read(self._write)
 
@@ -157,10 +157,10 @@ class BazingaExport(Export):
 
 
 def _phase(phase: Any) -> dict[str, Any]:
-    """Write a phase as that system's commands look for it: by `phase` and `name`."""
+    """Write a phase under `phase` and `name`, the keys that bazinga's commands read."""
     data = {"phase": phase.number, "name": phase.name, "status": phase.status.value, **phase.extra}
     if phase.status is not PhaseStatus.PENDING:
-        # A status that only the source knows is kept until the phase changes here.
+        # Keep a status that only the source knows until the phase changes here.
         data["status"] = phase.status.value
     if phase.progress_percent:
         data["progress_percent"] = phase.progress_percent

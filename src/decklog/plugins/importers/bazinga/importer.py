@@ -35,7 +35,7 @@ NEWEST = 19
 SCHEMA = Schema(__file__)
 TABLES = {
     **{name: columns for name, columns in SCHEMA.tables.items() if name != "schema_version"},
-    # Only in old files.
+    # Columns of old files only.
     "configuration": ("key", "value", "updated_at"),
     "decisions": ("id", "session_id", "timestamp", "iteration", "decision_type", "decision_data"),
 }
@@ -46,7 +46,7 @@ _CONFIGURATION = "configuration of the old system; decklog workflow load bazinga
 
 
 class BazingaImport(Import):
-    """One file, table by table, in the order in which rows refer to each other."""
+    """Imports one file table by table, in the order of the foreign keys."""
 
     system = "bazinga"
     tables = TABLES
@@ -58,7 +58,7 @@ class BazingaImport(Import):
         "strategies": ("strategy_id",),
         "configuration": ("key",),
     }
-    # Old files have every version of a state.
+    # Old files have a row for every version of a state.
     orders: ClassVar = {"state_snapshots": ("timestamp", "id")}
     ignored = ("schema_version",)
 
@@ -67,7 +67,7 @@ class BazingaImport(Import):
         self.packages: dict[str, str] = {}
 
     def mappings(self) -> dict[str, Mapping]:
-        """Return the tables with their mappings; rows that configured the old system are kept."""
+        """Return the tables with their mappings; configuration rows of the old system are kept unchanged."""
         return {
             "sessions": self.session,
             "task_groups": self.group,
@@ -90,7 +90,7 @@ class BazingaImport(Import):
         }
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse other databases and newer versions."""
+        """Raise for other databases and newer versions."""
         if "sessions" not in source or "orchestration_logs" not in source:
             raise Invalid(
                 f"{source.path} is no bazinga database: it has no sessions or no orchestration_logs",
@@ -103,11 +103,11 @@ class BazingaImport(Import):
             raise SchemaTooNew(why, version=newest, newest=NEWEST)
 
     def configuration(self, row: Row) -> Outcome:
-        """Keep a row that configured the old system."""
+        """Store a configuration row of the old system unchanged."""
         return self.writer.keep_raw(row, _CONFIGURATION)
 
     def decision(self, row: Row) -> Outcome:
-        """Keep a decision of the oldest files as an event of its run."""
+        """Convert a decision of the oldest files to an event of its run."""
         self.in_run(row)
         return self.writer.keep_raw(row, "a decision, as the oldest files have them", row.time("timestamp"))
 
@@ -119,7 +119,7 @@ class BazingaImport(Import):
         return self.place_in_run(row, session, "session")
 
     def session(self, row: Row) -> Outcome:
-        """Make a session a run."""
+        """Convert a session to a run."""
         session = row.take("session_id")
         run_id = row.stream = run_id_of(str(session))
         if run_id != session:
@@ -154,7 +154,7 @@ class BazingaImport(Import):
         return ended or started
 
     def group(self, row: Row) -> Outcome:
-        """Take a task group over."""
+        """Import a task group."""
         run_id, group_id = self.in_run(row), row.text("id")
         present = self.writer.intake.seek(Group, (run_id, group_id))
         created: datetime = row.time("created_at", EPOCH)
@@ -206,7 +206,7 @@ class BazingaImport(Import):
         return self.writer.entry(row, entry)
 
     def state(self, row: Row) -> Outcome:
-        """Save a state; files before version 18 hold every save, and each becomes a version."""
+        """Import a state; files before version 18 have a row for every save, and each becomes a version."""
         run_id = self.in_run(row)
         document = row.document("state_data", _JSON)
         given = {"name": row.text("state_type", "state"), "group_id": row.text("group_id", "global")}
@@ -231,7 +231,7 @@ class BazingaImport(Import):
 
     @pure_mapping
     def tokens(self, row: Row) -> PendingCharge:
-        """Charge an estimate of tokens; neither model nor price is known."""
+        """Charge estimated tokens; the model and the price are unknown."""
         self.in_run(row)
         row.take("id")
         charge = {
@@ -244,7 +244,7 @@ class BazingaImport(Import):
         return self.writer.charge(row, charge)
 
     def output(self, row: Row) -> Outcome:
-        """Save a skill's output; of those with the same iteration, the later ones get the next."""
+        """Import a skill's output; duplicates of an iteration get the next free one."""
         run_id = self.in_run(row)
         row.take("id")
         output = self.log.outputs.save(
@@ -260,7 +260,7 @@ class BazingaImport(Import):
         return saved_outcome(output)
 
     def plan(self, row: Row) -> Outcome:
-        """Take a development plan over, with its phases."""
+        """Import a development plan with its phases."""
         run_id = self.in_run(row)
         row.take("id")
         created: datetime = row.time("created_at", EPOCH)
@@ -287,7 +287,7 @@ class BazingaImport(Import):
         return outcome
 
     def criterion(self, row: Row) -> Outcome:
-        """Take a success criterion over."""
+        """Import a success criterion."""
         run_id, text = self.in_run(row), row.text("criterion", "")
         created: datetime = row.time("created_at", EPOCH)
         row.take("id")
@@ -315,7 +315,7 @@ class BazingaImport(Import):
         return present.number if present.criterion == criterion else next_number(self.log.db, Criterion, run_id)
 
     def package(self, row: Row) -> Outcome:
-        """Take a package over."""
+        """Import a package."""
         run_id = self.in_run(row)
         number = row.take("id")
         package_id = package_id_of(run_id, number)
@@ -343,7 +343,7 @@ class BazingaImport(Import):
         return outcome
 
     def _number(self, package_id: str, number: object) -> int:
-        """Return the file's number when nobody here has it, and the next one otherwise."""
+        """Return the number from the file if it is free in this log, else the next free one."""
         if type(number) is int and number > 0:
             try:
                 present: ContextPackage = self.log.context.get(str(number))
@@ -355,7 +355,7 @@ class BazingaImport(Import):
         return int(row[0]) if row else 1
 
     def consumer(self, row: Row) -> Outcome:
-        """Take over for whom a package is; one who read it in several iterations is one consumer here."""
+        """Import a package's recipient; one that read it in several iterations becomes one consumer."""
         package_id, run_id = self._package_of(row)
         agent = row.required("agent_type", ContextAgent)
         iteration, consumed_at = row.integer("iteration", 1), row.time("consumed_at")
@@ -375,7 +375,7 @@ class BazingaImport(Import):
         )
 
     def consumption(self, row: Row) -> Outcome:
-        """Take over who used a package in which iteration."""
+        """Import which agent used a package in which iteration."""
         package_id, run_id = self._package_of(row)
         row.take("session_id")
         scope_id = row.text("scope_id")
@@ -392,7 +392,7 @@ class BazingaImport(Import):
         )
 
     def _package_of(self, row: Row) -> tuple[str, str]:
-        """Find the package that a row is about, and place the row in its run."""
+        """Find the package of a row, and assign the row to the package's run."""
         number = row.take("package_id")
         if str(number) not in self.packages:
             raise NotFound(f"its package {number} is not in the file, or could not be taken")
@@ -400,7 +400,7 @@ class BazingaImport(Import):
         return package_id_of(run_id, number), run_id
 
     def pattern(self, row: Row) -> Outcome:
-        """Take an error pattern over with its counts."""
+        """Import an error pattern with its counts."""
         created: datetime = row.time("created_at", EPOCH)
         confidence = row.take("confidence", 0.5)
         if not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
@@ -441,7 +441,7 @@ class BazingaImport(Import):
 
 
 def _phase(item: Any) -> Any:
-    """Map a phase; an unknown status goes to the extra fields."""
+    """Convert a phase; an unknown status goes to the extra fields."""
     if not isinstance(item, dict) or item.get("status") in (None, *PhaseStatus):
         return item
     given = item.get("extra")
@@ -450,7 +450,7 @@ def _phase(item: Any) -> Any:
 
 
 def _metadata(row: Row) -> dict[str, Any]:
-    """Take a session's metadata; a run without any has none to show, so that an empty object is left over as it was."""
+    """Parse a session's metadata; keep an empty object as a leftover column, because a run without metadata exports none."""
     found: dict[str, Any] = row.json("metadata", (dict,), {})
     if found == {} and "metadata" not in row.leftovers and row.columns.get("metadata") is not None:
         row.replace("metadata", None)
@@ -458,7 +458,7 @@ def _metadata(row: Row) -> dict[str, Any]:
 
 
 def _packages(row: Row) -> list[str] | None:
-    """Take the numbers of packages, which an export writes as numbers again; what else the list holds is left over."""
+    """Read the package numbers, which an export writes as numbers again; other list items are kept as leftovers."""
     found = row.json_texts("context_references")
     if found:
         numbers = [int(text) if text.isdecimal() else text for text in found]
@@ -491,7 +491,7 @@ def package_id_of(run_id: str, number: object) -> str:
 
 
 def _summary(row: Row) -> str:
-    """Take the summary; one that is too long is shortened, and kept as it was."""
+    """Read the summary; shorten one that is too long, and keep the original as a leftover."""
     summary = " ".join(str(row.text("summary", "")).splitlines())
     short = summary if len(summary) <= _LONGEST_SUMMARY else summary[: _LONGEST_SUMMARY - 3] + "..."
     if short != row.columns.get("summary") and row.columns.get("summary") is not None:

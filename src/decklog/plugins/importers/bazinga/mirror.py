@@ -31,7 +31,7 @@ def _texts() -> dict[str, str]:
 
 
 def question(table: str, schema: str) -> str:
-    """Return the select that answers for one table, of a log that is attached under a name."""
+    """Return the select for one table from a log that is attached under `schema`."""
     return re.sub(_TIME, _SPELLED, _texts()[table]).replace(" log.", f" {schema}.")
 
 
@@ -46,15 +46,15 @@ class MirroredRows(NamedTuple):
     table: str
     # The condition for the rows; the parts of the record's identity are bound in their order.
     which: str
-    # The columns that identify a row that is updated in place; empty for rows that never change.
+    # The columns that identify a row for updates; empty for rows that never change.
     known_by: str = ""
-    # Columns that keep the value first written.
+    # Columns that keep their first value.
     fixed: str = ""
-    # Deletes the rows that the log has no more.
+    # Deletes the rows that are no longer in the log.
     gone: str = ""
 
 
-# Distinguishes the file from one that bazinga itself made.
+# Distinguishes the mirror from a database made by bazinga.
 APPLICATION_ID = 0x424D4952
 MARKS = "decklog_marks"
 ENTRIES = "decklog_entries"
@@ -94,14 +94,14 @@ _WORKFLOW = {
     "workflow_markers": "agent_markers",
     "workflow_rules": "workflow_special_rules",
 }
-# Ids that are given out here; a package has the number that it has in the log.
+# Tables whose ids the mirror assigns; a package has the same number as in the log.
 _NUMBERED = frozenset(
     {"token_usage", "skill_outputs", "state_snapshots", "development_plans", "success_criteria", "context_package_consumers"}
 )
 
 
 def take_change(file: ForeignFile, table: str, record_id: str) -> None:
-    """Write the rows of one record anew, as the log has it now."""
+    """Rewrite the rows of one record from the log."""
     if table in _WORKFLOW:
         fill_workflow(file, _WORKFLOW[table])
     elif table == "context_consumers":
@@ -109,7 +109,7 @@ def take_change(file: ForeignFile, table: str, record_id: str) -> None:
     elif table in _RECORDS:
         parts = json.loads(record_id) if record_id.startswith("[") else [record_id]
         rows = _RECORDS[table]
-        # A condition may name fewer parts than there are.
+        # A condition may use only some parts of the identity.
         bound = parts[: max(rows.which.count("?"), 1)]
         if rows.gone:
             file.rows(rows.gone, bound)
@@ -121,7 +121,7 @@ def _put(source: str) -> str:
     rows = _RECORDS[source]
     names = [name for name in TABLES[rows.table] if name != "id" or rows.table not in _NUMBERED]
     text = _narrowed(question(rows.table, "log"), rows.which)
-    # SQLite needs `where` between a select and a clause on conflicts.
+    # SQLite needs `where` between a select and an `on conflict` clause.
     text = f"insert into main.{rows.table} ({', '.join(names)}) select {', '.join(names)} from ({text}) where true"
     if not rows.known_by:
         return text
@@ -136,7 +136,7 @@ def _narrowed(asked: str, which: str) -> str:
 
 
 def _take_consumer(file: ForeignFile, package_id: str, agent: str) -> None:
-    """Fill the row of one for whom a package is and who has not read it; add it where there is none."""
+    """Fill the row of a package's recipient that has not read it yet; insert a row if there is none."""
     found = _narrowed(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
     waiting = """
         select min(w.id) from main.context_package_consumers w join log.packages p on p.number = w.package_id
@@ -152,14 +152,14 @@ def _take_consumer(file: ForeignFile, package_id: str, agent: str) -> None:
 
 
 def fill_workflow(file: ForeignFile, table: str) -> None:
-    """Write a table of the workflow anew, all of it."""
+    """Rewrite a whole workflow table."""
     names = ", ".join(name for name in TABLES[table] if name != "id")
     file.rows(f"delete from main.{table}")
     file.rows(f"insert into main.{table} ({names}) select {names} from ({question(table, 'log')}) order by id")
 
 
 def add_logs(file: ForeignFile) -> None:
-    """Add the entries that moved and are not here yet, all sessions together in the order of their times."""
+    """Insert the moved entries that are missing here, for all sessions together, ordered by time."""
     last = file.value(
         f"select max(coalesce((select max(id) from main.orchestration_logs), 0), coalesce(max(id), 0)) from {ENTRIES}"
     )
@@ -183,7 +183,7 @@ def add_logs(file: ForeignFile) -> None:
 
 
 def set_moved(file: ForeignFile, streams: list[tuple[int, int, int]]) -> None:
-    """Note down which entries are to be taken: of each stream those after a number, up to another."""
+    """Store the entry range to copy from each stream."""
     file.rows("create temp table if not exists moved (stream_no integer primary key, first integer, last integer)")
     file.rows("delete from temp.moved")
     for no, seen, newest in streams:
@@ -191,7 +191,7 @@ def set_moved(file: ForeignFile, streams: list[tuple[int, int, int]]) -> None:
 
 
 def set_marks(file: ForeignFile) -> None:
-    """Note down how far the file has got."""
+    """Store the last copied position of each stream."""
     file.rows(
         f"""
         insert or replace into main.{MARKS} (stream_no, seq, hash)
@@ -213,7 +213,7 @@ _REFUSAL = "Decklog keeps this file from its log; what is written here would be 
 
 
 class MirrorExport(BazingaExport):
-    """An export that knows which entry each row of the logs is, and leaves those that had no number there for later."""
+    """Exports a log, records the entry of each log row, and defers log rows without an original number."""
 
     def __init__(self, log: Decklog, path: str) -> None:
         super().__init__(log, path, wal=True)
@@ -236,7 +236,7 @@ class MirrorExport(BazingaExport):
 
 
 def make(log: Decklog, path: str) -> None:
-    """Make the file; one that was there is replaced, and passes on who may read it."""
+    """Create the file; replace an existing one and copy its permissions."""
     mode = os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600
     folder = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(path)), prefix=".decklog-mirror-")
     try:
@@ -250,7 +250,7 @@ def make(log: Decklog, path: str) -> None:
 
 
 def _export(log: Decklog, path: str) -> list[tuple[int, int, int]]:
-    """Write what the log has at one moment; say how far each stream was then."""
+    """Export a consistent snapshot; return the position of each stream in it."""
     MirrorExport(log, path).run()
     _, rows = log.db.rows(_HEADS, {})
     return [(no, seen, newest) for no, seen, newest in rows]
@@ -263,7 +263,7 @@ def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> 
             set_moved(file, streams)
             add_logs(file)
             for table in ("workflow_transitions", "agent_markers", "workflow_special_rules"):
-                # A project that was switched shows the workflow it had, until another one is loaded.
+                # A switched project shows its previous workflow until another one is loaded.
                 if file.value(f"select 1 from main.{table} limit 1") is None:
                     fill_workflow(file, table)
             set_marks(file)
@@ -275,7 +275,7 @@ def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> 
 
 
 def _guard(file: ForeignFile) -> None:
-    """Refuse the writes of others, which the next call would not know of."""
+    """Add triggers that refuse writes by other programs, which the next update would not see."""
     for (table,) in file.rows(
         "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'"
     ):
@@ -312,7 +312,7 @@ class Mirror:
         self._seen: int | None = None
 
     def follow(self) -> None:
-        """Bring the file up to date with the log; refuse one that is not ours."""
+        """Update the file from the log; raise Conflict for a file that is not this log's mirror."""
         file = self._opened()
         version = file.value("pragma log.data_version")
         if version == self._seen:
@@ -328,18 +328,18 @@ class Mirror:
             self._make_anew()
 
     def number_of(self, stream: str, seq: int) -> int | None:
-        """Return the id that an entry has in the table of logs."""
+        """Return the id of an entry in the table of logs."""
         self.follow()
         sql = f"select id from main.{ENTRIES} where pos = (select no from log.streams where name = ?) * {STREAM_SIZE} + ?"
         found = self._opened().value(sql, (stream, seq))
         return None if found is None else int(found)
 
     def is_redacted(self, number: int) -> bool:
-        """Return whether the older system took secrets out of a log's text, where the log has it from there."""
+        """Return whether the older system redacted an entry that was imported from it."""
         return bool(self._opened().value("select redacted from main.orchestration_logs where id = ?", (number,)))
 
     def id_where(self, table: str, **key: object) -> int | None:
-        """Return the id of the row of a table that has these values."""
+        """Return the id of the table row with these values."""
         self.follow()
         condition = " and ".join(f"{name} = ?" for name in key)
         found = self._opened().value(f"select id from main.{table} where {condition}", tuple(key.values()))
@@ -365,7 +365,7 @@ class Mirror:
         return self._file
 
     def _checked(self) -> ForeignFile:
-        """Open the file, and check that it is ours and belongs to this log."""
+        """Open the file, and check that it is a mirror of this log."""
         file = ForeignFile(self.path, self._log.db.target)
         try:
             if file.value("pragma main.application_id") != APPLICATION_ID:
@@ -402,7 +402,7 @@ class Mirror:
             file.close()
 
     def _catch_up(self, file: ForeignFile) -> bool:
-        """Take what is new in the log; say no when texts were dropped from it, which the file may still have."""
+        """Copy what is new in the log; return False if texts were dropped from the log, because the file may still have them."""
         with file.writing():
             set_moved(file, file.rows(_BEHIND))
             if file.value(_TEXTS_DROPPED) is not None:
@@ -415,5 +415,5 @@ class Mirror:
 
 
 def is_there(path: str) -> bool:
-    """Return whether there is a file with something in it; bazinga begins an empty one anew."""
+    """Return whether a file exists and is not empty; bazinga initializes an empty one again."""
     return os.path.exists(path) and os.path.getsize(path) > 0

@@ -29,18 +29,18 @@ _PATTERN = "pattern_hash project_id=project solution confidence occurrences lang
 
 
 def stamp(moment: datetime | None) -> str | None:
-    """Write a time as bazinga does, in UTC and sortable; one that is finer than a second has microseconds."""
+    """Format a time as bazinga does, in UTC and sortable; add microseconds to a time that needs them."""
     return None if moment is None else to_text(moment)[:26].replace("T", " ").removesuffix(".000000")
 
 
 def session_row(run: Run, spell: Spell) -> dict[str, Any]:
-    """Return a run as a session."""
+    """Build a session row from a run."""
     row = columns_of(run, f"{_SESSION} metadata created_at=started_at", stamp)
     return row | {"original_requirements": run.goal or None, "metadata": spell(run.metadata or None)}
 
 
 def group_row(group: Group, spell: Spell) -> dict[str, Any]:
-    """Return a group; packages that it refers to are numbers there."""
+    """Build a group row; referenced packages are numbers there."""
     row = columns_of(group, _GROUP, stamp) | {"security_sensitive": int(group.security_sensitive)}
     row |= {name: spell(getattr(group, name)) for name in ("specializations", "speckit_task_ids")}
     names = group.context_references
@@ -48,17 +48,17 @@ def group_row(group: Group, spell: Spell) -> dict[str, Any]:
 
 
 def criterion_row(criterion: Criterion) -> dict[str, Any]:
-    """Return a success criterion."""
+    """Build a row from a success criterion."""
     return columns_of(criterion, _CRITERION, stamp) | {"required_for_completion": int(criterion.required)}
 
 
 def pattern_row(pattern: ErrorPattern, spell: Spell) -> dict[str, Any]:
-    """Return an error pattern."""
+    """Build a row from an error pattern."""
     return columns_of(pattern, _PATTERN, stamp) | {"signature_json": spell(pattern.signature)}
 
 
 def strategy_row(strategy: Strategy) -> dict[str, Any]:
-    """Return a strategy."""
+    """Build a row from a strategy."""
     return columns_of(strategy, _STRATEGY, stamp)
 
 

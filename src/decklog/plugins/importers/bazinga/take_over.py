@@ -23,7 +23,7 @@ from decklog.stores.workflow import bazinga_workflow
 from decklog.stores.workflow.records import completed, records_of, shipped
 
 _SKILLS = os.path.join(".claude", "skills")
-# Where a project has them, and the command that does what each did.
+# Where projects have the scripts, and the command that replaces each one.
 SCRIPTS = {
     os.path.join("bazinga-db", "scripts", "bazinga_db.py"): "",
     os.path.join("bazinga-db", "scripts", "init_db.py"): "init-db",
@@ -58,7 +58,7 @@ else:
 
 
 def stand_in(root: str, python: str, aside: str) -> list[str]:
-    """Replace the scripts that a project has; name those that call Decklog now."""
+    """Replace the scripts of a project; return the names of those that call Decklog now."""
     found = []
     for place, command in SCRIPTS.items():
         path = os.path.join(root, _SKILLS, place)
@@ -91,7 +91,7 @@ _COLUMNS = (
 
 
 def workflow_of(database: str, root: str) -> dict[str, Any] | None:
-    """Return a project's workflow, checked, or None where it routes by the default."""
+    """Return a project's validated workflow, or None if it routes by the default."""
     found: dict[str, Any] = {}
     with SqliteSource(database) as source:
         for section, table, read in _SECTIONS:
@@ -128,7 +128,7 @@ def _markers(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _rules(rows: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Read the rules that the router obeys; the rows of others stay in the journal."""
+    """Read the rules that the router uses; rows for other programs stay in the journal."""
     known, found = shipped()["rules"], {}
     for row in rows:
         name, config = str(row["rule_name"]), _json(row["config"], row)
@@ -168,14 +168,14 @@ def _json(text: object, row: dict[str, Any]) -> Any:
 
 DATABASE = os.path.join("bazinga", "bazinga.db")
 _ASIDE = ".before-decklog"
-# What a log has, and what the file for readers has.
+# The contents of a log, and those of the file for readers.
 _OURS = ({"entries", "streams", "schema_steps"}, {MARKS})
 _PROGRAM = "bazinga-db"
 _TRIES = 3
 
 
 class TakeOver:
-    """One project. Nothing is changed until everything has arrived, and nothing that was there is removed."""
+    """Switches one project. Nothing changes before everything is imported, and no existing file is removed."""
 
     def __init__(
         self,
@@ -193,7 +193,7 @@ class TakeOver:
         self._progress = progress
 
     def run(self) -> dict[str, Any]:
-        """Replace the database and the scripts; a project that was switched before is only updated."""
+        """Replace the database and the scripts; only update a project that is switched already."""
         if not os.path.isfile(self.path):
             hint = "Name the folder that has both .claude/ and bazinga/."
             raise NotFound(f"there is no {self.path}", hint=hint, path=self.path)
@@ -205,7 +205,7 @@ class TakeOver:
         return {**taken, "log": self.log, "report": report and report.as_dict()}
 
     def _is_half_done(self) -> bool:
-        """Resume a take-over that ended between the log and the file; refuse an unrelated log."""
+        """Return whether a switch stopped between the log and the file; raise for an unrelated log."""
         if not os.path.exists(self.log):
             return False
         start, ending = os.path.splitext(self.path)
@@ -221,14 +221,14 @@ class TakeOver:
         folder = tempfile.mkdtemp(dir=os.path.dirname(self.path), prefix=".decklog-take-over-")
         try:
             with held(self.path):
-                # From here on all of it is in the one file.
+                # The checkpointed file now has all data, so one file is enough.
                 aside = _free(self.path)
             return self._swapped(os.path.join(folder, "log.db"), os.path.join(folder, "readers.db"), aside), aside
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _swapped(self, made: str, for_readers: str, aside: str) -> Report:
-        """Import, and put log and file in their places; what was written meanwhile is brought by another import."""
+        """Import, then swap in the log and the file; repeat the import if the source changed meanwhile."""
         for _ in range(_TRIES):
             before = _state(self.path)
             report = self._imported(made, for_readers)
@@ -257,7 +257,7 @@ class TakeOver:
         return report
 
     def _replace(self, made: str, for_readers: str, aside: str) -> None:
-        """Put the log next to the file, and a new file in its place: a database exists at every moment."""
+        """Put the log next to the file, and replace the file; a database exists at every moment."""
         os.chmod(for_readers, os.stat(self.path).st_mode & 0o777)
         os.link(self.path, aside)
         os.replace(made, self.log)
@@ -266,7 +266,7 @@ class TakeOver:
 
 
 def _free(path: str) -> str:
-    """Return a free path for the old file."""
+    """Return an unused path for the old file."""
     start, ending = os.path.splitext(path)
     number, name = 1, f"{start}{_ASIDE}{ending}"
     while os.path.lexists(name):

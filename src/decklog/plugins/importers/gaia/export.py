@@ -80,7 +80,7 @@ SNAPSHOTS, EDITS, NOTES = "paused_tasks", "self_edits_log", "learnings_log"
 _LEARNING = ("id", "task_id", "observation", "candidate", "noted_at", "decided_at")
 _DESK = "@desk"
 _LONGEST_NAME = 256
-# Anyone can write an entry with a high line number; more blank lines than this are left out.
+# Limits the blank lines before an entry, whose line number anyone can set.
 _MOST_BLANK = 1000
 _PLACED = (
     *("tasks", "charges", "ci_runs", "messages", "feedback", "lessons", "sightings", "snapshots", "self_edits", "learnings"),
@@ -89,7 +89,7 @@ _PLACED = (
 
 
 class GaiaExport:
-    """Everything that has a store there. Runs have none: their tasks, calls and charges come together in one home."""
+    """Exports all records that have a store there. Runs have none: their tasks, calls and charges share one home."""
 
     def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
         self.log = log
@@ -97,7 +97,7 @@ class GaiaExport:
         self.report = ExportReport(path, progress)
 
     def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment; say how many rows each store has, and what had no place."""
+        """Write a consistent snapshot; return the number of rows per store and the counts of records left out."""
         with self.folder as made:
             self.log.db.read(lambda: self._write(made))
             self.folder.finish()
@@ -115,14 +115,14 @@ class GaiaExport:
         self._leave_out()
 
     def _table(self, table: str, out: Export) -> None:
-        """Write the one table of a database: its records, the rows that were kept whole, then those without a number."""
+        """Write the table of a database: its records, the rows that were kept whole, then those without a number."""
         SCHEMA.create(out.db, table)
         getattr(self, table)(out)
         out.write_kept([table])
         out.insert_waiting(table)
 
     def _leave_out(self) -> None:
-        """Count the runs, but not the one that an import makes for a home, and what else has no store."""
+        """Count the records without a store: runs, except the one that an import creates for a home, and others."""
         sql = "select count(*) from runs where id <> :made"
         self.report.leave_out("runs", self.log.db.rows(sql, {"made": RUN_ID})[1][0][0])
         sql = """
@@ -152,7 +152,7 @@ class GaiaExport:
             out.report.leave_out_fields("tasks", task, known)
 
     def _cost(self, task_id: str, before: Any) -> Any:
-        """Add what was charged here to what the task had cost when it was imported."""
+        """Add the charges of this log to the imported cost of the task."""
         sql = f"""
             select cast(coalesce(sum(cost_microdollars), 0) as bigint) from charges
              where task_id = :task_id and coalesce(substr(key, 1, {len(_KEY)}), '') <> :imported
@@ -161,7 +161,7 @@ class GaiaExport:
         return before if before is not None and not here else float(before or 0) + here / DOLLAR
 
     def audit(self, out: Export) -> None:
-        """Write the calls of tools: entries of the journal, and the effects that Decklog's own tools had."""
+        """Write the tool calls: journal entries, and the side effects of Decklog's own tools."""
         for found in self.log.db.each(f"{SELECT} where kind = 'tool' order by pos", {}):
             entry = load_entry(self.log.db, found)
             row = out.kept.restored(entry.id, _call(entry), {"tool_name": "tool", "args_json": "{}", "loop_version": _NO_LOOP})
@@ -176,7 +176,7 @@ class GaiaExport:
             imported = (charge.key or "").startswith(prefix)
             charge_id = (charge.key or "").removeprefix(prefix) if imported else charge.id
             more = {"id": charge_id, "usd": (charge.cost_microdollars or 0) / DOLLAR}
-            # An imported charge counts on the day it was imported: that is this log's bookkeeping, and nothing of the source's.
+            # Decklog dates an imported charge by the import, which the source does not have.
             placed = ("id", "cost_microdollars", "run_id", *(("key", "counted_at") if imported else ()))
             defaults = {"call_site": charge.agent or "unknown"}
             out.write_record("spend", charge, _CHARGE, name=charge_id, defaults=defaults, placed=placed, **more)
@@ -189,11 +189,11 @@ class GaiaExport:
             out.write_record("ci_history", run, _CI_RUN, name=name, defaults=defaults, placed=("updated_at",))
 
     def em_inbox(self, out: Export) -> None:
-        """Write every message; whether its sender may give orders is not known there, and is counted."""
+        """Write every message; that home does not know whether a sender is authorised, so those are counted as left out."""
         for message in each(self.log, Message, "received_at, id"):
             placed = ("ack", "is_authorised", "seen_at", "escalated_at")
             out.write_record("em_inbox", message, _MESSAGE, defaults={"received_at": EPOCH}, placed=placed)
-            # There, such a message looks like the owner's. Of an imported one the sender is unknown.
+            # Such a message looks like the owner's there; the sender of an imported one is unknown.
             out.report.leave_out("messages of senders not authorised", int(not message.is_authorised and message.ack != NO_ACK))
 
     def feedback(self, out: Export) -> None:
@@ -218,7 +218,7 @@ class GaiaExport:
     # Files
 
     def _write_files(self) -> None:
-        """Write snapshots, the two logs and the settings files. A log without lines is not made."""
+        """Write snapshots, the two logs and the settings files. A log without lines is not created."""
         os.mkdir(os.path.join(self._made, PAUSED), 0o700)
         self._snapshots()
         self._log(SELF_EDITS, EDITS, self._self_edits())
@@ -227,7 +227,7 @@ class GaiaExport:
         self._settings(BINDING, binding_text(self.log))
 
     def _settings(self, name: str, text: str | None) -> None:
-        """Write a settings file: its content here, or the kept text of one that could not be parsed."""
+        """Write a settings file: its content in this log, or the original text if it could not be parsed."""
         for _, row in self.kept.rows(name):
             text = text if text is not None else str(row.get("text"))
         if text is not None:
@@ -237,7 +237,7 @@ class GaiaExport:
     # Paused tasks
 
     def _snapshots(self) -> None:
-        """Write the newest snapshot of each task: what was only kept, then what tasks have, then what was saved as such."""
+        """Write the newest snapshot of each task: unparsed ones first, then those of tasks, then saved states."""
         for _, row in self.kept.rows(SNAPSHOTS):
             self._snapshot(str(row.get("task_id")), row.get("document"))
         paused = "where state = :state and snapshot is not null"
@@ -260,7 +260,7 @@ class GaiaExport:
             return None
 
     def _snapshot(self, task_id: str, document: Any) -> None:
-        """Write one snapshot under its task's name, if a file can be called so."""
+        """Write one snapshot under its task's name, if that is a valid file name."""
         name = f"{task_id}.json"
         if not _is_file_name(task_id):
             self.report.refuse(f"{PAUSED}/{name}", "no file can have this name")
@@ -271,7 +271,7 @@ class GaiaExport:
     # The two logs
 
     def _log(self, name: str, table: str, found: Iterator[tuple[int | None, datetime, str]]) -> None:
-        """Write lines in the order they had; those that came here since follow by their time."""
+        """Write lines in their original order; lines that are new in this log follow, ordered by time."""
         lines = [(number, to_text(moment), line) for number, moment, line in found]
         lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
         if lines:
@@ -295,7 +295,7 @@ class GaiaExport:
             yield marks.get(edit.id), edit.edited_at, line
 
     def _marks(self) -> dict[str, int | None]:
-        """Find the number of each line that became a self-edit, by the entry after its mark."""
+        """Find the line number of each imported self-edit, by the entry after its import mark."""
         found: Iterator[Any] = find_all(self.log.journal.find, _DESK, subtype="imported", oldest_first=True)
         return {made: whole_number(mark.payload["id"]) for mark in found if (made := self._after(mark)) is not None}
 
@@ -329,7 +329,7 @@ def asked_of(task: Task) -> dict[str, Any]:
 
 
 def _came_of(task: Task) -> Any:
-    """Return a task's result, with its summary inside, where that system keeps it."""
+    """Return a task's result with the summary inside, where that system stores it."""
     if task.summary is None:
         return task.result
     if isinstance(task.result, dict):
@@ -338,7 +338,7 @@ def _came_of(task: Task) -> Any:
 
 
 def _heartbeat(task: Task, kept: Any) -> datetime | Any:
-    """Return the last sign of life: what was imported, unless the task has moved on since."""
+    """Return the time of the last heartbeat: the imported one, unless the task has changed since."""
     if task.updated_at == task.created_at:
         return kept
     try:
@@ -349,7 +349,7 @@ def _heartbeat(task: Task, kept: Any) -> datetime | Any:
 
 
 def _call(entry: Entry) -> Columns:
-    """Read a call from an entry; a payload that is no call's is taken for the arguments, and a text for the result."""
+    """Build a tool call from an entry; use an unknown payload as the arguments, and the body as a missing result."""
     payload = entry.payload if isinstance(entry.payload, dict) and "args" in entry.payload else {"args": entry.payload}
     result = payload.get("result")
     if result is None and entry.body:
@@ -361,11 +361,11 @@ def _call(entry: Entry) -> Columns:
 
 
 def _effect_call(effect: Effect) -> Columns:
-    """Write an effect as the call that had it."""
+    """Build the tool call of a side effect."""
     took = effect.settled_at and round((effect.settled_at - effect.intended_at).total_seconds() * 1000)
     row = columns_of(effect, "occurred_at=intended_at task_id stage=step tool_name=tool")
     row |= {"args_json": json.dumps(effect.arguments), "result_json": _json(effect.result)}
-    # No error means success there, and of what was never settled nobody knows that.
+    # No error means success there, so an unfinished side effect needs one.
     error = None if effect.state is EffectState.DONE else str((effect.error or {}).get("code") or effect.state.value)
     return row | {"duration_ms": took, "error": error, "loop_version": _NO_LOOP}
 
@@ -375,7 +375,7 @@ def _json(value: Any) -> str | None:
 
 
 def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
-    """Return a lesson's payload, with its words inside where the payload does not say them."""
+    """Return a lesson's payload; add its text if the payload does not contain it."""
     try:
         is_said = body_of(lesson.payload) == lesson.body
     except Invalid:
@@ -384,13 +384,13 @@ def _lesson_payload(lesson: Lesson) -> dict[str, Any]:
 
 
 def _is_file_name(task_id: str) -> bool:
-    """Return whether a snapshot can be called so: an id comes from records, and must not lead out of the folder."""
+    """Return whether a task id is a safe file name that can't leave the folder."""
     fits = task_id.isprintable() and len(f"{task_id}.json".encode()) < _LONGEST_NAME
     return fits and task_id not in ("", ".", "..") and not set(task_id) & {"/", "\\"}
 
 
 def _write(path: str, texts: Iterable[str]) -> None:
-    """Write a file that only its owner can read, and have it on the disk."""
+    """Write a file that only its owner can read, and flush it to disk."""
     opened = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(opened, "w", encoding="utf-8", newline="") as file:
         file.writelines(texts)

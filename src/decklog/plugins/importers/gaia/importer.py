@@ -45,7 +45,7 @@ TABLES = SCHEMA.tables
 _JSON = (dict, list, str, int, float, bool)
 _LONGEST_TITLE = 120
 WAS_RUNNING = "it was running when it was imported, and nobody here holds it; resume it when nobody there does"
-# Columns in the payload of a tool call, besides its arguments and result.
+# Columns in the payload of a tool call, in addition to its arguments and result.
 CALL = ("stage", "state_name", "duration_ms", "error", "loop_version")
 _SAYS = ("body", "preference", "decision", "error_signature", "test_fqn", "diff_signature", "heuristic", "lesson", "summary")
 _LONGEST_BODY = 4000
@@ -60,25 +60,25 @@ RUN_ID = "gaia-coder"
 
 
 def time_text(moment: datetime) -> str:
-    """Write a time as its modules do: with Z when it is a whole second, otherwise with microseconds and the offset."""
+    """Format a time as its modules do: with Z for whole seconds, otherwise with microseconds and the offset."""
     return f"{moment:%Y-%m-%dT%H:%M:%S}Z" if moment.microsecond == 0 else moment.isoformat(timespec="microseconds")
 
 
 def edit_line(edit: SelfEdit) -> str:
-    """Write a self-edit as its program does."""
+    """Format a self-edit as its program does."""
     document: dict[str, Any] = {name: value for name, value in edit.as_dict().items() if name not in ("id", "edited_at")}
     document["review_passes"] = {name: edit.review_passes[name] for name in PASSES}
     return json.dumps({"ts": time_text(edit.edited_at), **document}, ensure_ascii=False, separators=(",", ":"))
 
 
 def learning_line(learning: Learning) -> str:
-    """Write a learning as its program does, which escapes nothing."""
+    """Format a learning as its program does, without escapes."""
     line = f'{time_text(learning.noted_at)} [task={learning.task_id}] Observed: "{learning.observation}"'
     return f"{line} → {learning.candidate}"
 
 
 class GaiaImport(Import):
-    """One folder. Tasks there belong to no run, so one run is made for all of them."""
+    """Imports one folder. Tasks there belong to no run, so one run is created for all of them."""
 
     system = "gaia"
     tables = TABLES
@@ -90,7 +90,7 @@ class GaiaImport(Import):
         self.em: dict[str, Any] | None = None
 
     def mappings(self) -> dict[str, Mapping]:
-        """Return the tables with their mappings; feedback comes before the messages that became it."""
+        """Return the tables with their mappings; feedback comes before the messages created from it."""
         return {
             "feedback": self.feedback,
             "em_inbox": self.message,
@@ -102,7 +102,7 @@ class GaiaImport(Import):
         }
 
     def run(self) -> Report:
-        """Take every store of the folder over; one that was never written is not there."""
+        """Import every store of the folder; skip stores that do not exist."""
         stores = [*DATABASES.values(), PAUSED, SELF_EDITS, LEARNINGS, EM, BINDING]
         if not any(os.path.exists(os.path.join(self.path, name)) for name in stores):
             raise Invalid(f"{self.path} is no home of gaia-coder: it has none of {', '.join(stores)}")
@@ -123,7 +123,7 @@ class GaiaImport(Import):
                 self.supersede_all(source)
 
     def check(self, source: SqliteSource) -> None:
-        """Report a store that holds nothing we know."""
+        """Report a database without any known table."""
         if not any(table in source for table in self.tables):
             self.report.note(f"{source.path} has no table of gaia-coder's")
 
@@ -139,20 +139,20 @@ class GaiaImport(Import):
         self.writer.import_rows(lines(self.path, LEARNINGS, "learnings_log", self.report), self.learning)
 
     def snapshot(self, row: Row) -> Outcome:
-        """Keep what a paused task needs to go on."""
+        """Store the snapshot from which a paused task continues."""
         row.stream = self.run_id
         task_id, document = row.take("task_id"), row.take("document")
         if not isinstance(document, dict):
             raise Invalid("a snapshot is a JSON object")
         if not self.writer.mark_imported(row):
             return Outcome.ALREADY
-        # Older snapshots lack these.
+        # Older snapshots lack these keys.
         known = {"task_id": task_id, "paused_at": to_text(EPOCH), "reason": "paused"}
         self.log.states.save_snapshot(self.run_id, task_id, {**known, **document})
         return Outcome.NEW
 
     def trust_file(self, parse: Callable[[str], dict[str, Any]], row: Row) -> Outcome:
-        """Keep `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
+        """Import `em.toml` or `repo_binding.toml` as a state of the run, which has every version of it."""
         row.stream = self.run_id
         document = parse(row.take("text"))
         saved = self.log.states.save(self.run_id, row.table, document)
@@ -163,7 +163,7 @@ class GaiaImport(Import):
         return Outcome.NEW if saved.version == 1 else Outcome.CHANGED
 
     def self_edit(self, row: Row) -> Outcome:
-        """Record a self-edit; a line that repeats one, with other words, is kept."""
+        """Record a self-edit; keep a line that repeats one with another text."""
         document = parse_lenient_json(row.take("line"))
         if not isinstance(document, dict):
             raise Invalid("the line is no JSON object")
@@ -177,7 +177,7 @@ class GaiaImport(Import):
         return self.writer.keep_raw(row, "the same pull request at the same commit is recorded already")
 
     def learning(self, row: Row) -> Outcome:
-        """Note a learning; a day without an hour begins at midnight."""
+        """Record a learning; a date without a time means midnight."""
         text = row.take("line")
         try:
             line = parse_line(text, tolerant=True)
@@ -197,7 +197,7 @@ class GaiaImport(Import):
         return saved_outcome(noted)
 
     def task(self, row: Row) -> Outcome:
-        """Take a task over. One that was running is paused: nobody here holds it, and it may still be worked on there."""
+        """Import a task. Pause one that was running: it has no worker here, and one there may still work on it."""
         row.stream = self.run_id
         state = row.one_of("state", TaskState, TaskState.PENDING)
         if state is TaskState.RUNNING:
@@ -224,7 +224,7 @@ class GaiaImport(Import):
         )
 
     def _created(self, row: Row) -> datetime:
-        """Read when a task was made; of tasks that were made together, the first row comes first."""
+        """Return when a task was created; order tasks of the same time by their rows."""
         there: datetime = row.time("created_at", EPOCH)
         created = self.writer.spread_time(row, there)
         if created != there:
@@ -233,7 +233,7 @@ class GaiaImport(Import):
 
     @pure_mapping
     def tool_call(self, row: Row) -> PendingEntry:
-        """Make a row of the audit a tool entry."""
+        """Convert an audit row to a tool entry."""
         row.stream = self.run_id
         row.take("id")
         call: dict[str, Any] = {name: row.take(name) for name in CALL}
@@ -252,7 +252,7 @@ class GaiaImport(Import):
 
     @pure_mapping
     def spend(self, row: Row) -> PendingCharge:
-        """Charge a call; dollars become whole micro-dollars, and a finer amount is a kept column."""
+        """Charge a call; round dollars to whole microdollars, and keep a more precise amount as a column."""
         row.stream = self.run_id
         row.take("id")
         charge = {
@@ -265,7 +265,7 @@ class GaiaImport(Import):
         return self.writer.charge(row, charge)
 
     def ci_run(self, row: Row) -> Outcome:
-        """Take a CI run over."""
+        """Import a CI run."""
         started: datetime = row.time("started_at", EPOCH)
         completed = row.time("completed_at")
         return self.writer.record(
@@ -281,7 +281,7 @@ class GaiaImport(Import):
         )
 
     def message(self, row: Row) -> Outcome:
-        """Take a message over. Nobody checked here who sent it, so it counts as not authorised."""
+        """Import a message as not authorised, because its sender was not verified here."""
         received: datetime = row.time("received_at", EPOCH)
         state = row.one_of("state", MessageState, MessageState.PENDING)
         acknowledged = row.time("ack_sent_at") or received
@@ -328,11 +328,11 @@ class GaiaImport(Import):
         )
 
     def lesson(self, row: Row) -> Outcome:
-        """Import a lesson; the key of its vector is kept, and its successor is marked once all are imported."""
+        """Import a lesson; keep the key of its vector. Successors are marked after all lessons are imported."""
         payload = row.json("payload_json", (dict,), {})
         row.take("superseded_by")
         if "embedding_key" in row.leftovers:
-            # Under its own name it would be taken for a secret.
+            # Under its original name, redaction would treat it as a secret.
             row.leftovers[VECTOR] = row.leftovers.pop("embedding_key")
         confidence = row.integer("confidence", 80, high=100)
         recalls, recalled = row.integer("recall_count", 0), row.time("last_recalled_at")
@@ -349,7 +349,7 @@ class GaiaImport(Import):
         return self._changed_lesson(adopted, fields, recalls, recalled) if adopted.already else Outcome.NEW
 
     def _changed_lesson(self, lesson: Lesson, fields: dict[str, Any], recalls: int, recalled: datetime | None) -> Outcome:
-        """Bring what changed there. How often it was recalled here is not known there, so the greater number counts."""
+        """Update a lesson that changed there. Recalls are counted on both sides, so use the greater number."""
         if lesson.last_seen_at == lesson.created_at:
             fields["last_seen_at"] = fields["created_at"]
         body, _ = self.log.db.values.bind_text("body", fields["body"])
@@ -357,7 +357,7 @@ class GaiaImport(Import):
         self.log.db.values.mark_clean(fields["fingerprint"])
         outcomes = {self.writer.merge(lesson, fields)}
         if Outcome.CHANGED in outcomes and body != lesson.body:
-            # The vector is that of the old text; the embedder makes another.
+            # The vector belongs to the old text; the embedder computes a new one.
             self.log.db.count("delete from lesson_vectors where lesson_id = :id", {"id": lesson.id})
         times = [moment for moment in (recalled, lesson.last_recalled_at) if moment is not None]
         counts: dict[str, Any] = {"recall_count": max(recalls, lesson.recall_count), "last_recalled_at": max(times, default=None)}
@@ -366,7 +366,7 @@ class GaiaImport(Import):
         return Outcome.CHANGED if Outcome.CHANGED in outcomes else Outcome.ALREADY
 
     def supersede_all(self, source: SqliteSource) -> None:
-        """Mark every lesson with what replaced it there; a successor that is not here is reported."""
+        """Mark superseded lessons; report a successor that was not imported."""
         for columns in source.rows("memory"):
             with self.log.transaction():
                 self._mark_superseded(str(columns.get("id")), columns.get("superseded_by"))
@@ -410,7 +410,7 @@ def _microdollars(row: Row) -> int:
     usd = row.take("usd", 0)
     if not isinstance(usd, (int, float)) or not 0 <= usd < 10**6:
         raise Invalid(f"{usd!r} is no amount of dollars that a call can cost")
-    # The shortest decimal that is this float: what a person wrote, not its binary neighbour.
+    # Parse the shortest decimal of the float: what a person wrote, not its binary approximation.
     exact = Decimal(repr(usd)) * DOLLAR
     cost = int(exact.quantize(Decimal(1), ROUND_HALF_EVEN))
     if exact != cost:
@@ -419,7 +419,7 @@ def _microdollars(row: Row) -> int:
 
 
 def body_of(payload: dict[str, Any]) -> str:
-    """Return a lesson's text: that of its payload, or the whole payload."""
+    """Return a lesson's text: the body of its payload, or the whole payload."""
     text = next((payload[name] for name in _SAYS if isinstance(payload.get(name), str) and payload[name].strip()), None)
     body = text or to_json(payload)
     if len(body) > _LONGEST_BODY:
@@ -428,7 +428,7 @@ def body_of(payload: dict[str, Any]) -> str:
 
 
 def snapshots(folder: str, report: Report) -> Iterator[Row]:
-    """Yield the snapshots of paused tasks in the order of their tasks' ids; each version of a file is its own row."""
+    """Yield the snapshots of paused tasks ordered by task id; each version of a file is a separate row."""
     root = os.path.join(folder, PAUSED)
     names = sorted(os.listdir(root)) if os.path.isdir(root) else []
     for name in names:
@@ -447,7 +447,7 @@ def snapshots(folder: str, report: Report) -> Iterator[Row]:
 
 
 def lines(folder: str, name: str, table: str, report: Report) -> Iterator[Row]:
-    """Yield the lines of a log, each named by its number; blank ones say nothing."""
+    """Yield the lines of a log with their line numbers as ids; skip blank ones."""
     content = _content(os.path.join(folder, name), _MOST_LOG_BYTES, report)
     for number, line in enumerate((content or b"").split(b"\n"), 1):
         if line.strip():
@@ -455,14 +455,14 @@ def lines(folder: str, name: str, table: str, report: Report) -> Iterator[Row]:
 
 
 def whole(folder: str, name: str, report: Report) -> Iterator[Row]:
-    """Yield a settings file as one row, named by the file."""
+    """Yield a settings file as one row, with the file's name as id."""
     content = _content(os.path.join(folder, name), _MOST_BYTES, report)
     if content is not None:
         yield Row(name, name, {"text": content.decode("utf-8", "replace")})
 
 
 def _content(path: str, most: int, report: Report) -> bytes | None:
-    """Read a plain file; a link, what is something else, or what is too large is reported."""
+    """Read a regular file; report a link, any other kind of file, or one that is too large."""
     try:
         with open_plain_file(path, most, follow_links=False) as file:
             return file.read(most)
@@ -474,7 +474,7 @@ def _content(path: str, most: int, report: Report) -> bytes | None:
 
 
 def _keep_spelling(row: Row, made: str, line: str) -> None:
-    """Keep a line as it was, unless an export spells it so anyway."""
+    """Keep the original text of a line, unless an export writes the same."""
     row.result_name, row.expected = made, ("line",)
     if row.columns["line"] != line:
         row.replace("line", line)

@@ -28,7 +28,7 @@ _REASON = "gaia-coder's em.toml has it so"
 
 
 def parse_em(content: str) -> Document:
-    """Read `em.toml`; keys that are not known stay in it."""
+    """Parse `em.toml`; keep unknown keys."""
     document = _parse(EM, content)
     for name in ("em_handle", "em_channel"):
         if not isinstance(document.get(name), str) or not document[name].strip():
@@ -41,7 +41,7 @@ def parse_em(content: str) -> Document:
 
 
 def parse_binding(content: str) -> Document:
-    """Read `repo_binding.toml`; keys that are not known stay in it."""
+    """Parse `repo_binding.toml`; keep unknown keys."""
     document = _parse(BINDING, content)
     owner, slash, name = str(document.get("repo", "")).partition("/")
     if not (owner and slash and name) or "/" in name:
@@ -64,7 +64,7 @@ def _parse(name: str, content: str) -> Document:
 
 
 def _plain(value: Any) -> Any:
-    """Write times as text, since a state is JSON."""
+    """Convert times to text, since a state is JSON."""
     match value:
         case dict():
             return {key: _plain(one) for key, one in value.items()}
@@ -120,7 +120,7 @@ class TrustProposals:
         return asked.id
 
     def _withdraw_others(self, kept: str | None) -> None:
-        """Take back questions about an older `em.toml`, and all of them once an owner is bound."""
+        """Withdraw questions about an older `em.toml`, and all of them once an owner key is registered."""
         for approval in self._log.approvals.find(self._run_id, state=ApprovalState.OPEN, limit=200):
             if approval.source == SOURCE and approval.id != kept:
                 self._log.approvals.withdraw(approval.id, reason=f"{EM} was imported again")
@@ -135,7 +135,7 @@ class TrustProposals:
             yield f"{EM} lists {', '.join(refused)} for auto-merge, which always need a person here"
 
     def _write_proposal(self, change: SignedChange, given: dict[str, Any]) -> None:
-        """Write the proposal, unless the same one still waits."""
+        """Write the proposal, unless the same one is still open."""
         for waiting in self._log.trust.proposals(limit=200):
             terms = from_json(waiting.statement)["terms"]
             if waiting.change == change and list(terms.values()) == list(given.values()):
@@ -144,7 +144,7 @@ class TrustProposals:
 
 
 def _wanted(document: Document, trust: Any) -> Iterator[Wanted]:
-    """List the changes that lead to the terms of `em.toml`; a step up is one tier."""
+    """List the changes that lead to the terms of `em.toml`; a step up is one autonomy level."""
     if document.get("current_tier", 0) > trust["tier"]:
         yield SignedChange.PROMOTE, {"to_tier": trust["tier"] + 1}
     classes = sorted(set(document.get("auto_merge_classes") or []) & set(tiers.listable_classes()))
@@ -166,7 +166,7 @@ def _describe_change(change: SignedChange, given: dict[str, Any]) -> str:
 
 
 def em_text(log: Decklog) -> str | None:
-    """Write `em.toml`: what was imported, with the terms that are in force here; None without either."""
+    """Format `em.toml`: the imported document with the terms in force here; None without either."""
     document, trust = _newest(log, EM), log.trust.show()
     if "owner" in trust:
         document = {**(document or {}), "em_handle": trust["owner"], "em_channel": trust["channel"]}
@@ -178,13 +178,13 @@ def em_text(log: Decklog) -> str | None:
 
 
 def binding_text(log: Decklog) -> str | None:
-    """Write `repo_binding.toml` as it was imported last; None if it never was."""
+    """Format the last imported `repo_binding.toml`; None if there is none."""
     document = _newest(log, BINDING)
     return None if document is None else _toml(document)
 
 
 def _toml(document: Document) -> str:
-    """Write a document as TOML; what is within it as inline tables."""
+    """Format a document as TOML, with nested objects as inline tables."""
     return "".join(f"{_toml_key(name)} = {_toml_value(value)}\n" for name, value in document.items())
 
 
@@ -205,7 +205,7 @@ def _toml_value(value: Any) -> str:
 
 
 def _newest(log: Decklog, name: str) -> Document | None:
-    """Return the state with this name that was saved last, in whichever run."""
+    """Return the newest state with this name in any run."""
     sql = f"select * from {State.table} where name = :name order by updated_at desc, run_id limit 1"
     names, rows = log.db.read(lambda: log.db.rows(sql, {"name": name}))
     if not rows:

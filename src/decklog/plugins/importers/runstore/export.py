@@ -18,7 +18,7 @@ from decklog.stores.tasks.task import Attempt, AttemptOutcome, Task, TaskState, 
 
 Columns = dict[str, Any]
 
-# A task that is paused or running is not to be given out, and there only a task in progress is neither given out nor over.
+# Paused and running tasks must not be assigned, and RunStore only leaves tasks in progress alone.
 STATUS = {
     TaskState.PENDING: "pending",
     TaskState.RUNNING: "in_progress",
@@ -33,14 +33,14 @@ _TASK = (
     " acceptance_criteria_json=acceptance verification_steps_json=verification allowed_paths_json=allowed_paths"
 )
 _LISTS = dict.fromkeys(("acceptance_criteria_json", "verification_steps_json", "allowed_paths_json"), "[]")
-# Its program has one word for success; other words are the caller's.
+# RunStore defines one word for success; other words are the caller's.
 _OUTCOMES = {AttemptOutcome.DONE: "completed"}
 # Fields that other tables have, and fields without meaning where there are no leases.
 _PLACED = (*TASK_FIELDS, "result", "outcome", "failures", "blocker_repeats", "reservation_id")
 
 
 def write_tasks(out: Export, run_id: str, there: str) -> None:
-    """Write a run's tasks; the run is called `there` in RunStore."""
+    """Write a run's tasks; `there` is the run's id in RunStore."""
     for task in each(out.log, Task, "created_at, id", "where run_id = :run_id", run_id=run_id):
         defaults = {**_LISTS, "created_at": EPOCH, "updated_at": task.created_at}
         placed = (*_PLACED, "reason") if task.reason == WAS_RUNNING else _PLACED
@@ -48,7 +48,7 @@ def write_tasks(out: Export, run_id: str, there: str) -> None:
 
 
 class AttemptTrail:
-    """Follows a run's entries in their order and gives each attempt when it ends; only open ones are remembered."""
+    """Follows a run's entries in order and returns each attempt when it ends; only open ones are remembered."""
 
     def __init__(self) -> None:
         self._open: dict[str, tuple[dict[str, Any], str | None]] = {}
@@ -60,7 +60,7 @@ class AttemptTrail:
             image: dict[str, Any] = entry.payload  # type: ignore[assignment]
             return self._version(image)
         if entry.subtype == "imported" and isinstance(entry.payload, dict) and entry.payload.get("table") == "task_attempts":
-            # The import writes this mark directly before the version of the task in which the attempt begins.
+            # The import writes this mark directly before the task version in which the attempt begins.
             self._taken_over = entry.payload.get("id")
         return None
 
@@ -80,7 +80,7 @@ class AttemptTrail:
 
 
 def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -> None:
-    """Write an attempt that has ended, under the id it had or one that it gets every time."""
+    """Write an ended attempt, under its original id or one that is the same in every export."""
     row = columns_of(attempt, "task_id attempt_number=number summary blocker_signature=blocker created_at=ended_at")
     row |= {"id": name or f"{attempt.task_id}-attempt-{attempt.number}", "run_id": there, "result_json": text_of(attempt.result)}
     row["status"] = attempt.outcome and _OUTCOMES.get(attempt.outcome, attempt.outcome.value)
@@ -88,7 +88,7 @@ def write_attempt(out: Export, attempt: Attempt, name: str | None, there: str) -
 
 
 SYSTEM = "runstore"
-# The kinds of record that have a table there.
+# Record kinds that have a table in RunStore.
 _TABLES = ("runs", "agents", "tasks", "artifacts", "checkpoints", "approvals")
 _RUN = (
     "id goal repo_path=repo status summary cycle_count=cycles replan_count=replans current_task_id created_at=started_at"
@@ -100,13 +100,13 @@ _APPROVAL = ("id", "run_id", "source", "verdict", "rationale", "payload", "asked
 
 
 class RunStoreExport(Export):
-    """Runs with what belongs to them. What people asked and was not answered, and what has no run, has no place there."""
+    """Exports runs with their records. Unanswered approvals and records without a run have no table there."""
 
     def __init__(self, log: Decklog, path: str, progress: Callable[[str, int, int], None] | None = None) -> None:
         super().__init__(log, path, SYSTEM, report=ExportReport(path, progress), spell=time_text, wal=True)
 
     def run(self) -> dict[str, Any]:
-        """Write everything as it is at one moment; say how many rows each table has, and what had no place."""
+        """Write a consistent snapshot; return the number of rows per table and the counts of records left out."""
         with self:
             return self.log.db.read(self._write)
 
@@ -126,7 +126,7 @@ class RunStoreExport(Export):
         return self.finish()
 
     def _run(self, run: Run) -> str:
-        """Write a run; give what it is called there, which is something else where no run here can be called so."""
+        """Write a run; return its id in RunStore, which differs if Decklog could not use the original id."""
         defaults = {"repo_path": "", "created_at": EPOCH, "updated_at": run.started_at}
         return str(self.write_record("runs", run, _RUN, defaults=defaults, placed=("ended_at",))["id"])
 
@@ -175,7 +175,7 @@ class RunStoreExport(Export):
     def _approvals(self, run_id: str, there: str) -> None:
         for approval in find_all(self.log.approvals.find, run_id=run_id, oldest_first=True):
             if approval.verdict is None:
-                # There an approval is a verdict: its program would take the newest question for an answer.
+                # RunStore's approvals are verdicts: its program would read a newer question as the answer.
                 self.report.leave_out("approvals without a verdict")
             else:
                 self._verdict(approval, there)
@@ -190,7 +190,7 @@ class RunStoreExport(Export):
         self.report.leave_out_fields("approvals", approval, placed)
 
     def _leave_out(self) -> None:
-        """Count what belongs to no run, and the kinds of record that have no table."""
+        """Count the records without a run, and those of kinds that have no table."""
         sql = """
             select count(*) from entries
              where substr(stream, 1, 1) = '@' and kind <> 'change' and coalesce(substr(subtype, 1, 8), '') <> 'imported'
@@ -201,5 +201,5 @@ class RunStoreExport(Export):
 
 
 def time_text(moment: datetime) -> str:
-    """Write a time with milliseconds and Z, as its program does, which sorts times as texts."""
+    """Format a time with milliseconds and Z, as its program does, which sorts times as texts."""
     return moment.strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"

@@ -20,7 +20,7 @@ from decklog.stores.tasks.task import AttemptOutcome, Task, TaskState
 
 SCHEMA = Schema(__file__)
 TABLES = SCHEMA.tables
-# Nobody here holds a task that was in progress there, and it may still be worked on: it waits until someone resumes it.
+# A task in progress has no worker here, and may still have one there: it is paused until someone resumes it.
 STATES = {
     "pending": TaskState.PENDING,
     "in_progress": TaskState.PAUSED,
@@ -36,15 +36,15 @@ _OUTCOMES = {
     "abandoned": AttemptOutcome.ABANDONED,
 }
 _JSON = (dict, list, str, int, float, bool)
-# The finest time that RunStore writes.
+# The precision of RunStore's times.
 _SHOWN = timedelta(milliseconds=1)
 _LEASE = timedelta(minutes=1)
-# What a task has while nobody holds it.
+# The fields of a task without a worker.
 _FREE: dict[str, Any] = {"worker": None, "leased_until": None, "leased_at": None, "outcome": None, "result": None}
 
 
 class RunStoreImport(Import):
-    """One file with eight tables; it has no version, and nothing in it is bound to anything else."""
+    """Imports one file with eight tables; it has no version."""
 
     system = "runstore"
     tables = TABLES
@@ -68,23 +68,23 @@ class RunStoreImport(Import):
         }
 
     def check(self, source: SqliteSource) -> None:
-        """Refuse what is no RunStore."""
+        """Raise for a database that is not RunStore's."""
         missing = [table for table in ("runs", "tasks", "task_attempts") if table not in source]
         if missing:
             raise Invalid(f"{source.path} is no RunStore database: it has no {', '.join(missing)}")
 
     def take(self, source: SqliteSource) -> None:
-        """Read the attempts before their tasks, because they are versions of the task."""
+        """Import the attempts before their tasks, because they are versions of the task."""
         for row in self.rows_of(source, "task_attempts"):
             self.attempts.setdefault(str(row.columns.get("task_id")), []).append(row)
         super().take(source)
 
     def in_run(self, row: Row) -> str:
-        """Place a row in its run; one whose run is gone can't be placed."""
+        """Assign a row to its run; raise if the run is missing."""
         return self.place_in_run(row, str(row.take("run_id")), "run")
 
     def run_row(self, row: Row) -> Outcome:
-        """Take a run over; a status of the caller's own becomes `active`."""
+        """Import a run; a custom status becomes `active`."""
         run_id = row.stream = run_id_of(str(row.take("id")))
         if run_id != row.columns["id"]:
             row.replace("id", run_id)
@@ -106,7 +106,7 @@ class RunStoreImport(Import):
         )
 
     def agent(self, row: Row) -> Outcome:
-        """Take an agent of a run over."""
+        """Import an agent of a run."""
         return self.writer.record(
             Agent,
             clock="updated_at",
@@ -118,7 +118,7 @@ class RunStoreImport(Import):
 
     @pure_mapping
     def event(self, row: Row) -> PendingEntry:
-        """Make an event an entry; its source is the agent."""
+        """Convert an event to an entry; its source is the agent."""
         self.in_run(row)
         row.take("id")
         entry = {
@@ -131,7 +131,7 @@ class RunStoreImport(Import):
         return self.writer.entry(row, entry)
 
     def artifact(self, row: Row) -> Outcome:
-        """Take over where an artifact is; its bytes are not in the file."""
+        """Import the location of an artifact; its bytes are not in the file."""
         run_id, artifact_id, path = self.in_run(row), row.text("id"), row.text("path", "")
         present = self.writer.intake.seek(Artifact, artifact_id)
         return self.writer.record(
@@ -148,7 +148,7 @@ class RunStoreImport(Import):
         )
 
     def checkpoint(self, row: Row) -> Outcome:
-        """Take a checkpoint over; it marks the place that the journal has come to."""
+        """Import a checkpoint; it marks the current position of the journal."""
         made = self.log.states.checkpoint(
             self.in_run(row),
             status=row.text("status"),
@@ -159,7 +159,7 @@ class RunStoreImport(Import):
         return saved_outcome(made)
 
     def approval(self, row: Row) -> Outcome:
-        """Take a verdict over in its own words; it is bound to nothing, and lets nothing pass."""
+        """Import a verdict with its own wording; it refers to no action and permits nothing."""
         recorded = self.log.approvals.record(
             self.in_run(row),
             row.text("source", ""),
@@ -172,7 +172,7 @@ class RunStoreImport(Import):
         return saved_outcome(recorded)
 
     def task(self, row: Row) -> Outcome:
-        """Import a task, version by version by its attempts."""
+        """Import a task; each attempt makes versions of it."""
         fields = self._fields(row)
         attempts = self.attempts.get(fields["id"], [])
         present = self.writer.intake.seek(Task, fields["id"])
@@ -214,7 +214,7 @@ class RunStoreImport(Import):
         }
 
     def _created(self, row: Row) -> datetime:
-        """Read when a task was made; a plan's tasks were all made at one time, and are done in the order of their rows."""
+        """Return when a task was created; order tasks of the same time by their rows, as a plan does."""
         there: datetime = row.time("created_at", EPOCH)
         created = self.writer.spread_time(row, there)
         if created - there >= _SHOWN or there == EPOCH != created:
@@ -222,7 +222,7 @@ class RunStoreImport(Import):
         return created
 
     def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
-        """Write an attempt as two versions of its task: begun and ended, both when it was recorded, the only time there is."""
+        """Write an attempt as two versions of its task, begun and ended, both at its only recorded time."""
         row.stream = task["run_id"]
         if not self.writer.mark_imported(row):
             return Outcome.ALREADY
@@ -256,5 +256,5 @@ class RunStoreImport(Import):
 
 
 def outcome_of(word: object) -> AttemptOutcome:
-    """Read an attempt's status, which is the caller's own word; what is no success counts as failed."""
+    """Convert an attempt's status, which is the caller's own word; any other than success counts as failed."""
     return _OUTCOMES.get(str(word).strip().casefold(), AttemptOutcome.FAILED)

@@ -1,4 +1,4 @@
-"""Import Task Master's `tasks.json`: each tag is a run, its tasks and subtasks are tasks of it."""
+"""Import Task Master's `tasks.json`: each tag becomes a run, with its tasks and subtasks as tasks."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -20,7 +20,7 @@ from decklog.stores.tasks.task import LinkKind, Task, TaskState
 
 PLACES = (".taskmaster/tasks/tasks.json", "tasks/tasks.json", "tasks.json")
 MAIN = "master"
-# The metadata key with the id of a task that was made here.
+# The metadata key with the id of a task that was created in Decklog.
 OURS = "decklog"
 
 STATES = {
@@ -44,7 +44,7 @@ WORDS = {
 }
 PRIORITIES = {"low": 30, "medium": 50, "high": 70, "critical": 90}
 
-# Columns without a field that a worker should see: inputs of the task, under the name of the system.
+# Columns without a field here that workers need: stored as task inputs under the system's name.
 SHOWN = ("details", "complexity", "recommendedSubtasks", "expansionPrompt", "previousStatus", "effort", "metadata")
 PARENTS = ("parentTaskId", "parentId", "parentTask")
 
@@ -58,48 +58,48 @@ _LONGEST = 16
 
 
 def number_of(task: Any, above: str = "") -> str:
-    """Return a task's number, which may be any text; a part's may have its whole's before it. Nothing where it has none."""
+    """Return a task's number as text, without the parent's prefix of a subtask; empty if it has none."""
     name = str(task.get("id") or "").strip() if isinstance(task, dict) else ""
     return name and (f"{above}.{name.removeprefix(f'{above}.')}" if above else name)
 
 
 def siblings_of(parts: Iterable[Any], above: str) -> set[str]:
-    """Return the numbers that the parts of a task have within it."""
+    """Return the numbers of a task's subtasks."""
     return {number.removeprefix(f"{above}.") for part in parts if (number := number_of(part, above))}
 
 
 def needed_number(word: object, above: str, siblings: Collection[str]) -> str:
-    """Return the number of what a task waits for: in a part, one that a sibling has means that."""
+    """Return the number of a dependency; in a subtask, a number that a sibling has means the sibling."""
     other = str(word).strip()
     return f"{above}.{other}" if above and other in siblings else other
 
 
 def spelled_id(number: str) -> int | str:
-    """Spell a number as an id: one that is none, or is spelled otherwise, stays a text."""
+    """Convert a number to an id; keep any other spelling as text."""
     is_number = number.isascii() and number.isdecimal() and len(number) < _LONGEST
     return int(number) if is_number and str(int(number)) == number else number
 
 
 def ours_of(task: dict[str, Any]) -> str | None:
-    """Return the id that a task has here, from its metadata."""
+    """Return the Decklog id of a task, from its metadata."""
     facts = task.get("metadata")
     ours = facts.get(OURS) if isinstance(facts, dict) else None
     return ours if isinstance(ours, str) and ours.strip() else None
 
 
 def run_of_tag(run_id: str, tag: str) -> str:
-    """Return the run of a tag; `run_id` is that of the main one."""
+    """Return the run id of a tag; `run_id` is that of the main tag."""
     return run_id if tag == MAIN else child_run_id(run_id, tag)
 
 
 @dataclass(frozen=True)
 class NameClaims:
-    """Which tasks of a document are those that were made here, by what they say that they are called here."""
+    """Decides which tasks of a document were created in Decklog, by the ids in their metadata."""
 
     _log: Decklog
     # The run of the main tag.
     _run_id: str
-    # Whether a tag of the document has a number.
+    # Returns whether a tag of the document has a number.
     _has: Callable[[str, str], bool]
 
     def settled(self, claims: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
@@ -126,7 +126,7 @@ class NameClaims:
         run_id, run_here = run_of_tag(self._run_id, tag), self._run_here(ours)
         if not ours.startswith(f"{run_id}-"):
             return run_here in (None, run_id)
-        # So are those called that have a number.
+        # Ids of this form belong to tasks with a number.
         return run_here == run_id and not self._has(tag, ours.removeprefix(f"{run_id}-"))
 
 
@@ -137,7 +137,7 @@ PART_OF = "part of"
 
 
 class TaskMasterImport(Tracker):
-    """One JSON document; ids are unique within a tag, and a subtask's within its task."""
+    """Imports one JSON document; ids are unique within a tag, and a subtask's within its task."""
 
     system = "taskmaster"
     items = TASKS
@@ -147,12 +147,12 @@ class TaskMasterImport(Tracker):
         super().__init__(*words, **settings)
         self.tags: dict[str, str] = {}
         self.begun: dict[str, str] = {}
-        # The tasks that were made here and written there, by what they are called there.
+        # Tasks that were created in Decklog and exported, by their names in the document.
         self.ours: dict[str, str] = {}
         self._claims: set[tuple[str, str, str]] = set()
 
     def gather(self) -> None:
-        """Read the document; both sides of a conflict of git's, and of half a document what is whole."""
+        """Parse the document; read both sides of git conflicts, and the complete tasks of a truncated document."""
         path = find_file(self.path, PLACES, "Name the file itself.")
         self._hold_whole(path)
         if not self.tags:
@@ -173,7 +173,7 @@ class TaskMasterImport(Tracker):
         if not isinstance(found, dict):
             raise Invalid(f"{self.path} is no JSON object, and so holds no tasks of Task Master's", path=self.path)
         if isinstance(found.get(TASKS), list):
-            # As it was before there were tags, or as some versions write the file back.
+            # The format before tags, which some versions still write.
             found = {MAIN: found}
         for tag, held in found.items():
             tasks = held.get(TASKS) if isinstance(held, dict) else None
@@ -184,7 +184,7 @@ class TaskMasterImport(Tracker):
                 self.add_line(to_json({tag: held}), "it is no tag with tasks")
 
     def _hold_whole_tasks(self, text: str) -> None:
-        """Take the complete tasks of a document that was not written to its end."""
+        """Add the complete tasks of a truncated document."""
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
@@ -225,7 +225,7 @@ class TaskMasterImport(Tracker):
         return {run_id: self.goal if tag == MAIN else f"{self.goal}: {tag}" for tag, run_id in sorted(self.tags.items())}
 
     def earliest_time(self) -> str | None:
-        """Return when the first tag was made."""
+        """Return when the first tag was created."""
         return min(filter(None, self.begun.values()), default=None)
 
     def run_of(self, item: str) -> str:
@@ -237,16 +237,16 @@ class TaskMasterImport(Tracker):
         return self.ours.get(item) or f"{self.run_of(item)}-{item.rpartition('/')[2]}"
 
     def item_of(self, run_id: str, task_id: str) -> str:
-        """Return the item of a task: its tag and its number."""
+        """Return the item name of a task: its tag and its number."""
         ours = next((item for item, its_task in self.ours.items() if its_task == task_id), None)
         tag = next(tag for tag, its_run in self.tags.items() if its_run == run_id)
         return ours or f"{tag}/{task_id.removeprefix(f'{run_id}-')}"
 
     def gather_parts(self, item: Row) -> None:
-        """Hold what a task waits for, and what it is a part of."""
+        """Collect a task's dependencies and its parent."""
         tag, _, name = item.id.rpartition("/")
         siblings = item.columns.get("siblings")
-        # A top-level task may have a point in its id too.
+        # A top-level task's id may contain a point, too.
         above = name.rpartition(".")[0] if siblings is not None else ""
         if above:
             whole = {"task": item.id, "other": f"{tag}/{above}", "kind": PART_OF}
@@ -262,7 +262,7 @@ class TaskMasterImport(Tracker):
 
     @pure_mapping
     def item(self, row: Row) -> PendingRecord:
-        """Describe the task that a task or a subtask becomes."""
+        """Build the task item of a task or a subtask."""
         row.stream = self.run_of(row.id)
         row.ignore(("id", "siblings", *PARENTS))
         row.value("dependencies", (list,), [])
@@ -286,13 +286,13 @@ class TaskMasterImport(Tracker):
         )
 
     def _objective(self, row: Row) -> str:
-        """Read a description; one that repeats the title counts as none."""
+        """Return the description; one that only repeats the title counts as none."""
         text = str(row.text("description", ""))
-        # An export writes it so for every task that has none.
+        # An export repeats the title for every task without an objective.
         return "" if text == row.columns.get("title") else text
 
     def _created(self, row: Row) -> datetime:
-        """Return when a task was made: with its tag, and after those with lower numbers."""
+        """Return when a task was created: with its tag, and after those with lower numbers."""
         tag, _, name = row.id.rpartition("/")
         whole, _, part = name.partition(".")
         number = int(whole[:6]) * 1000 + int(part[:3] or 0) if whole.isdecimal() and (part or "0").isdecimal() else 0
@@ -317,7 +317,7 @@ class TaskMasterImport(Tracker):
 
 
 def _texts(row: Row, name: str) -> list[str]:
-    """Take a text or a list of them."""
+    """Parse a text or a list of texts."""
     if isinstance(row.columns.get(name), str):
         text = row.text(name, "")
         row.replace(name, [text] if text else [])

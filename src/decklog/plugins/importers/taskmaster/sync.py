@@ -36,13 +36,13 @@ _PLACED = (
     *(*TASK_FIELDS, "priority", "tags", "verification", "inputs", "assigned_to", "reason", "outcome", "failures", "attempts"),
     *("blocker_repeats", "reservation_id", "max_attempts", "key"),
 )
-# Behind all that are numbers.
+# Sorts after all numbers.
 _LAST = 10**18
 _ORDER = ("id", "title", "description", "status", "priority", "dependencies", "details", "testStrategy")
 
 
 class TaskMasterExport(TextExport):
-    """Writes a run as the tag `master`, and the runs of other tags."""
+    """Exports a run as the tag `master`, and the runs of other tags."""
 
     system = "taskmaster"
 
@@ -52,7 +52,7 @@ class TaskMasterExport(TextExport):
 
     def _document(self) -> dict[str, Any]:
         kept: dict[str, list[str]] = {}
-        # The position of a part implies its parent.
+        # The position of a subtask implies its parent.
         for row in (row for _, row in self.kept.rows(LINKS) if row.get("kind") != PART_OF):
             kept.setdefault(str(row.get("task")), []).append(str(row.get("other")).rpartition("/")[2])
         document = {}
@@ -63,7 +63,7 @@ class TaskMasterExport(TextExport):
         return document
 
     def _tags(self) -> Iterator[tuple[Run, dict[str, Any]]]:
-        """Yield the runs with what is known of their tags; one of another document may have a name that begins the same."""
+        """Yield the runs with the facts of their tags; skip runs of other documents with the same name prefix."""
         name = str(self.run_id)
         condition = f"where id = :id or substr(id, 1, {len(name) + 1}) = :start"
         for run in each(self.log, Run, "id", condition, id=name, start=f"{name}-"):
@@ -96,7 +96,7 @@ class _Tag:
         self._taken = set(self._names.values())
 
     def _numbered(self) -> dict[str, tuple[str, str]]:
-        """Return every task the number that it had there, and its part's; one that had none gets the next."""
+        """Map every task to its original number, and its parent's; a task without one gets the next number."""
         by_number = {task_id.removeprefix(self._start): task_id for task_id in self._tasks if self._has_number(task_id)}
         names: dict[str, tuple[str, str]] = {}
         for number, task_id in by_number.items():
@@ -110,7 +110,7 @@ class _Tag:
         return names
 
     def _has_number(self, task_id: str) -> bool:
-        """Return whether a task is called by its number there: any text that follows the run's name."""
+        """Return whether a task's id is the run's name with a number, which may be any text."""
         return task_id.startswith(self._start) and task_id != self._start
 
     def _top(self, task_id: str) -> str:
@@ -155,18 +155,18 @@ class _Tag:
             "assignee": task.assigned_to,
             "updatedAt": short_time(task.updated_at if task.updated_at != task.created_at else None),
         }
-        # It reads no task without a description.
+        # Task Master rejects a task without a description.
         restored = self._out.kept.restored(f"{TASKS} {name}", row, {"description": task.title})
         names = (*_ORDER, *sorted(restored.keys() - {*_ORDER}))
         return {name: restored[name] for name in names if restored.get(name) is not None}
 
     def _needed(self, task_id: str, whole: str, part: str) -> list[int | str]:
-        """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""
+        """Format a dependency: a sibling or a task by its number, any other subtask by both numbers."""
         spelled: list[int | str] = []
         needed = (self._names[other] for other in self._needs.get(task_id, ()))
         for other, of_it in sorted(needed, key=lambda name: [*map(_in_order, name)]):
             if part and not of_it and (whole, other) in self._taken:
-                # It would be read as the sibling.
+                # The number alone would be read as the sibling.
                 self._out.report.leave_out("dependencies of a subtask on a task with the number of a sibling")
             else:
                 spelled.append(spelled_id(of_it if part and other == whole and of_it else f"{other}.{of_it}" if of_it else other))
@@ -174,7 +174,7 @@ class _Tag:
 
 
 def _next(numbers: Iterable[str]) -> str:
-    """Return the number after all others; those that are none count for nothing."""
+    """Return the number after all others; ignore ids that are not numbers."""
     return str(max((found for number in numbers if isinstance(found := spelled_id(number), int)), default=0) + 1)
 
 
@@ -190,14 +190,14 @@ _USUAL = {"status": "pending", "priority": "medium"}
 
 
 class Document:
-    """The tags of a document, of which the main one is synced with a run."""
+    """The tags of a document; the main tag is synced with a run."""
 
     def __init__(self, tags: dict[str, Any], log: Decklog, run_id: str) -> None:
         self.tags = tags
         self._tasks: dict[Place, dict[str, Any]] = {}
-        # Of a part: the number of its whole, and those that its siblings have within that.
+        # For each subtask: the number of its parent, and the numbers of its siblings.
         self._wholes: dict[Place, tuple[str, set[str]]] = {}
-        # Those whose number another has.
+        # Tasks with a duplicate number.
         self._doubles: list[dict[str, Any]] = []
         for tag, held in tags.items():
             for task in _listed(held, TASKS):
@@ -207,7 +207,7 @@ class Document:
         self.places = {self._names.get(place) or "/".join(place): place for place in self._tasks}
 
     def _place(self, tag: str, task: dict[str, Any]) -> None:
-        """Remember the position of a task and its parts."""
+        """Store the position of a task and its subtasks."""
         number = number_of(task)
         if not self._is_taken((tag, number), task):
             return
@@ -219,7 +219,7 @@ class Document:
                 self._wholes[place] = (number, siblings)
 
     def _is_taken(self, place: Place, task: dict[str, Any]) -> bool:
-        """Take the newer of two with the same number, or the first."""
+        """Store a task, and return True; of two with the same number, keep the newer, or the first."""
         held = self._tasks.get(place)
         if held is not None:
             is_older = sortable_time(held.get("updatedAt")) >= sortable_time(task.get("updatedAt"))
@@ -230,7 +230,7 @@ class Document:
         return True
 
     def drop_doubles(self) -> None:
-        """Take off those whose number another has, so that an import takes just that."""
+        """Remove tasks with a duplicate number, so that an import reads the same tasks."""
         doubles = {id(task) for task in self._doubles}
         if doubles:
             for held in [*self.tags.values(), *self._tasks.values()]:
@@ -249,7 +249,7 @@ class Document:
         needs = task.get(NEEDS)
         own = {name: value for name, value in task.items() if name not in (_PARTS, NEEDS) and value is not None}
         if own.get("description") == own.get("title"):
-            # It reads no task without one, and so has the title there.
+            # Task Master requires a description, so the title is repeated there.
             own.pop("description", None)
         if isinstance(needs, list):
             own[NEEDS] = [self._named(tag, needed_number(word, above, siblings)) for word in needs]
@@ -261,7 +261,7 @@ class Document:
         return self._names.get((tag, number)) or f"{tag}/{number}"
 
     def add(self, name: str, item: dict[str, Any]) -> None:
-        """Make room for a task that was made here: with the next number of its tag, or of its whole."""
+        """Add an empty task for one that was created here, with the next number of its tag or parent."""
         tag, number = item[PLACE]
         above, is_part, _ = number.partition(".")
         whole = self._tasks.get((tag, above)) if is_part else None
@@ -278,7 +278,7 @@ class Document:
             self._wholes[place] = (part_of, siblings_of(listed, part_of))
 
     def replace(self, name: str, item: dict[str, Any]) -> None:
-        """Write an item in its place; what it waits for is spelled anew only where that differs."""
+        """Replace an item; rewrite its dependencies only if they differ."""
         place = self.places[name]
         task = self._tasks[place]
         needs = item.get(NEEDS) or []
@@ -293,7 +293,7 @@ class Document:
         task.update({**kept, **values, NEEDS: [] if spelled is None else spelled})
 
     def _spelled(self, name: str, place: Place) -> int | str | None:
-        """Spell what a task waits for: a sibling by its number, another task by its, any other subtask by both."""
+        """Format a dependency: a sibling or a task by its number, any other subtask by both numbers."""
         other = self.places.get(name)
         above, siblings = self._wholes.get(place, ("", set[str]()))
         if other is None:
@@ -301,7 +301,7 @@ class Document:
         whole, _ = self._wholes.get(other, ("", ()))
         if above and whole == above:
             return spelled_id(other[1].removeprefix(f"{above}."))
-        # By its number alone it would be read as a sibling.
+        # The number alone would be read as a sibling.
         return None if other[1] in siblings else spelled_id(other[1])
 
 
@@ -311,7 +311,7 @@ def _listed(held: object, name: str) -> list[dict[str, Any]]:
 
 
 def _list_in(held: dict[str, Any], name: str) -> list[Any]:
-    """Return a list to add to; where there is none, one is made."""
+    """Return a list to add to; create it if it is missing."""
     if not isinstance(held.get(name), list):
         held[name] = []
     found: list[Any] = held[name]
@@ -322,7 +322,7 @@ _FIELDS = ("title", "description", "status", "priority", "testStrategy", "accept
 
 
 class TaskMasterSync(FileSync):
-    """The document of all tags; their tasks and subtasks are items."""
+    """Syncs the document of all tags; their tasks and subtasks are items."""
 
     system = "taskmaster"
     file_name, exports, imports = "tasks.json", TaskMasterExport, TaskMasterImport
@@ -333,21 +333,21 @@ class TaskMasterSync(FileSync):
         super().__init__(log, find_file(path, PLACES, "Name the file itself."), **settings)
 
     def theirs(self) -> Items:
-        """Read the tasks of the file."""
+        """Parse the tasks of the file."""
         return self._there().items()
 
     def ours(self) -> Items:
-        """Write the runs as Task Master has them, and read that."""
+        """Export the runs in Task Master's format, and parse the result."""
         text = self.export_text()
         return self._read_document(text, self.file_name).items() if text is not None else {}
 
     def task_of(self, item: str) -> str:
-        """Return the task id of an item: its own, or its run and number."""
+        """Return the task id of an item: its Decklog id, or its run and number."""
         tag, is_numbered, number = item.rpartition("/")
         return f"{run_of_tag(self.run_id, tag)}-{number}" if is_numbered else item
 
     def take(self, items: Items, ours: Items) -> None:
-        """Import the document with the tasks as they are to be here, as newer than all that is here."""
+        """Import the document with the merged tasks, as newer than all local changes."""
         document, at = self._there(), self.later()
         document.drop_doubles()
         for name, item in items.items():
@@ -356,7 +356,7 @@ class TaskMasterSync(FileSync):
         self.import_text(json_text(document.tags), local_items)
 
     def give(self, items: Items) -> None:
-        """Write the document with some tasks as they are to be there."""
+        """Write the document with the merged tasks."""
         document = self._there()
         for name, item in items.items():
             if name not in document.places:
@@ -369,7 +369,7 @@ class TaskMasterSync(FileSync):
         return self._read_document(self.read_file().decode("utf-8", "replace").lstrip("\ufeff"), self.path)
 
     def _read_document(self, text: str, path: str) -> Document:
-        """Read a document as one of tags, which older ones have not."""
+        """Parse a document; older ones, which have no tags, become one with the main tag."""
         found = parse_lenient_json(text)
         if found is NotImplemented:
             hint = f"Mend it, or take what is whole: decklog import taskmaster {path}"
