@@ -1,4 +1,4 @@
-"""The OpenAI Agents SDK on a log: a processor of its traces, which records them and never raises."""
+"""The OpenAI Agents SDK on a log: a trace processor that records traces and never raises."""
 
 import json
 import os

@@ -37,7 +37,7 @@ _MARK = re.compile(rf"\s*{_MARK_START}(\S+) -->\s*\Z")
 
 
 def issues_by_gh(repository: str, seconds: float) -> tuple[list[Any], list[str]]:
-    """Fetch all issues of a repository with `gh`, which has the login; return also which texts are incomplete."""
+    """Fetch all issues of a repository with `gh`, which has the login; return them and any incomplete texts."""
     words = ("issue", "list", "--state", "all", "--limit", str(_MOST), "--json", ",".join(FIELDS))
     saving = f"gh {' '.join(words)} --repo {repository} > issues.json"
     with tempfile.TemporaryDirectory(prefix="decklog-import-") as folder:

@@ -1,4 +1,4 @@
-"""LangGraph on a log: `DecklogSaver` keeps the checkpoints of its threads, `DecklogStore` the items that its graphs share."""
+"""LangGraph on a log: `DecklogSaver` stores the checkpoints of threads, `DecklogStore` the items that graphs share."""
 
 from decklog.plugins.adapters.langgraph.saver import DecklogSaver
 from decklog.plugins.adapters.langgraph.store import DecklogStore

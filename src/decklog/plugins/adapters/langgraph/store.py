@@ -1,4 +1,4 @@
-"""A store for LangGraph: items under keys in namespaces, which graphs and their threads share."""
+"""A store for LangGraph: items with keys in namespaces, shared by graphs and their threads."""
 
 import asyncio
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ _WHOLE = "$"
 
 
 class Nearness:
-    """Ranks items by how near the nearest of their texts is."""
+    """Ranks items by their most similar text."""
 
     def __init__(self, index: IndexConfig) -> None:
         self._embeddings = ensure_embeddings(index.get("embed"))
@@ -82,9 +82,9 @@ _COMPARED: dict[str, Any] = {
 
 
 class DecklogStore(BaseStore):
-    """Keeps what graphs share in a log: `builder.compile(store=DecklogStore(log))`.
+    """Stores what graphs share in a log: `builder.compile(store=DecklogStore(log))`.
 
-    With `index`, items are found by what they mean, by its embedder; with `ttl`, what nobody looked at in time is gone.
+    With `index`, its embedder enables semantic search; with `ttl`, items that were not read in time expire.
     """
 
     supports_ttl = True
@@ -115,7 +115,7 @@ class DecklogStore(BaseStore):
         return [None if isinstance(op, PutOp) else next(results) for op in asked]
 
     def sweep_ttl(self) -> int:
-        """Remove what has expired; say how many items that were."""
+        """Remove expired items; return how many."""
         return self.log.states.remove_expired_graph_items()
 
     def _put_all(self, puts: Iterable[PutOp]) -> None:
@@ -183,7 +183,7 @@ def _facts(item: GraphItem) -> dict[str, Any]:
 
 
 def _fits(value: Any, wanted: Any) -> bool:
-    """Compare a value with what a search asks for: the same, or as operators say."""
+    """Return whether a value matches a filter: it is equal, or meets the filter's operators."""
     if isinstance(wanted, dict):
         if any(name.startswith("$") for name in wanted):
             return all(_compared(value, name, item) for name, item in wanted.items())
@@ -197,11 +197,11 @@ def _compared(value: Any, operator: str, wanted: Any) -> bool:
     try:
         return bool(_COMPARED[operator](value, wanted))
     except (TypeError, ValueError):
-        return False  # what is no number is neither more nor less than one
+        return False  # values that can't be compared don't match
 
 
 def _matches(namespace: tuple[str, ...], condition: MatchCondition) -> bool:
-    """Compare a namespace with a path at its beginning or its end, in which `*` matches any part."""
+    """Return whether a namespace begins or ends with a path, in which `*` matches any part."""
     path = tuple(condition.path)
     if len(namespace) < len(path):
         return False

@@ -1,1 +1,1 @@
-"""An agent's loop in Python that records itself: runs, steps, calls of tools, and what they cost."""
+"""Record an agent's loop in Python: runs, steps, tool calls and their costs."""

@@ -46,7 +46,7 @@ def to_json_value(value: Any, depth: int = 0) -> Any:
 
 
 def _safe_repr(value: Any, by: Callable[[Any], str] = repr) -> str:
-    """Return an object as text, also if it can't be represented."""
+    """Return the `repr` of an object, with a fallback if that fails."""
     try:
         return str(storable(by(value)[:_LONGEST_REPR]))
     except Exception as problem:  # noqa: BLE001  (a __repr__ may raise anything)
@@ -431,7 +431,7 @@ class LoopStep(LoopPart):
 
 
 class LoopCall(LoopPart):
-    """One use of a tool: what it was given, and what it gave."""
+    """One use of a tool: its arguments and its output."""
 
     def __init__(self, name: str, arguments: dict[str, Any], run: LoopRun | None = None) -> None:
         super().__init__(name, run)
@@ -454,7 +454,7 @@ def _calls_of(name: str, function: Callable[..., Any], run: LoopRun | None = Non
 
 
 def step(name: str) -> LoopStep:
-    """Begin a step of the run around it: `with step("plan"):`, `async with`, or `@step("plan")` over a function."""
+    """Begin a step of the surrounding run: `with step("plan"):`, `async with`, or `@step("plan")` over a function."""
     return LoopStep(name)
 
 

@@ -1,1 +1,1 @@
-"""OpenTelemetry: runs sent as spans, and spans of other programs taken in as runs."""
+"""OpenTelemetry: export runs as spans, and import spans of other programs as runs."""

@@ -1,4 +1,4 @@
-"""Names that spans carry: those of OpenTelemetry's conventions for generative AI, and our own."""
+"""Attribute names of spans: those of OpenTelemetry's conventions for generative AI, and our own."""
 
 import time
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from decklog.core.metrics import CALL_SECONDS, UNAVAILABLE
 from decklog.log import Decklog
 from decklog.transfer.doctor import GAUGE_NAMES, measure_gauges
 
-# What a span is about
+# The subject of a span
 OPERATION = "gen_ai.operation.name"
 PROVIDER, OLD_PROVIDER = "gen_ai.provider.name", "gen_ai.system"
 AGENT, AGENT_ID = "gen_ai.agent.name", "gen_ai.agent.id"
@@ -20,7 +20,7 @@ ERROR_TYPE = "error.type"
 SERVICE = "service.name"
 
 INVOKE_AGENT, CHAT, EXECUTE_TOOL = "invoke_agent", "chat", "execute_tool"
-# What asks a model and is paid for; an agent's own span sums up what those below it have used.
+# Operations of paid model calls; an agent's own span sums up the usage of those below it.
 INFERENCE = frozenset({CHAT, "generate_content", "text_completion", "embeddings"})
 
 # Models
@@ -28,7 +28,7 @@ REQUEST_MODEL, RESPONSE_MODEL, RESPONSE_ID = "gen_ai.request.model", "gen_ai.res
 INPUT_TOKENS, OUTPUT_TOKENS = "gen_ai.usage.input_tokens", "gen_ai.usage.output_tokens"
 OLD_INPUT_TOKENS, OLD_OUTPUT_TOKENS = "gen_ai.usage.prompt_tokens", "gen_ai.usage.completion_tokens"
 CACHE_READ, CACHE_CREATION = "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.cache_creation.input_tokens"
-# No convention has a price; some programs write this one, in dollars.
+# No convention has a price; some programs write this attribute, in dollars.
 COST = "gen_ai.usage.cost"
 INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messages"
 
@@ -36,16 +36,16 @@ INPUT_MESSAGES, OUTPUT_MESSAGES = "gen_ai.input.messages", "gen_ai.output.messag
 TOOL, TOOL_CALL_ID = "gen_ai.tool.name", "gen_ai.tool.call.id"
 TOOL_ARGUMENTS, TOOL_RESULT = "gen_ai.tool.call.arguments", "gen_ai.tool.call.result"
 
-# Ours: what it takes to make the same run of the spans again
+# Ours: attributes from which an import restores the run
 RUN, PARENT_RUN = "decklog.run.id", "decklog.run.parent"
 RUN_FIELD = "decklog.run."
 BEGIN, END, ENTRY, CHARGE = "decklog.begin", "decklog.end", "decklog.entry", "decklog.charge"
 BODY = ".body"
-# What begins the keys of entries, and the names of answers, that came as spans
+# Prefixes of the keys of entries, and of the names of answers, that were imported from spans
 KEY, ANSWER = "otlp:", "otel:"
 TASK, ATTEMPT = "decklog.task.id", "decklog.attempt"
 
-# Kinds of spans, and how one ended
+# Kinds of spans, and the status of a failed one
 INTERNAL, CLIENT = 1, 3
 UNSET, OK, ERROR = 0, 1, 2
 # Set in a span's flags when its parent is known to be in another process.
@@ -73,7 +73,7 @@ def provider_of(model: str) -> str:
     return next((provider for start, provider in _PROVIDERS.items() if name.startswith(start)), UNKNOWN_PROVIDER)
 
 
-# One reading of the log serves all instruments of a collection.
+# One query of the log serves all instruments of a collection.
 _SECONDS_FRESH = 1.0
 
 
@@ -112,6 +112,6 @@ class LogMeter:
         return self._values
 
     def close(self) -> None:
-        """Report no more calls; the instruments stay with the meter's provider."""
+        """Stop reporting; the instruments stay with the meter's provider."""
         CALL_SECONDS.listeners.remove(self._on_call)
         UNAVAILABLE.listeners.remove(self._on_failure)

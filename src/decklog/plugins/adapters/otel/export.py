@@ -29,7 +29,7 @@ Sink = Callable[[Sequence[OtelSpan]], None]
 _FIELDS = ("agent", "agent_id", "group_id", "task_id", "iteration", "phase", "confidence", "refs", "key", "payload")
 _RUN_TEXTS = ("goal", "summary", "repo", "branch", "worktree")
 _CHARGE_FACTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id", "cost_microdollars")
-# How a part that began is named in its entries, and which entry ends it.
+# The subtypes of entries that begin a step or call, and those that end it.
 _BEGINS = {(EntryKind.TOOL, "call"): "call", (EntryKind.EVENT, "step"): "step"}
 _ENDS = {(EntryKind.TOOL, "result"): "call", (EntryKind.EVENT, "step.ended"): "step"}
 # Records that spans contain completely; changes of others are counted.
@@ -42,7 +42,7 @@ def trace_of(log: Decklog, run: Run) -> str:
     while run.parent_run_id is not None and run.parent_seq is None and run.parent_run_id not in seen:
         run = log.runs.get(run.parent_run_id)
         seen.add(run.id)
-    # Two logs may call a run the same, and hardly begin it in the same microsecond.
+    # Include the start time: two logs may use the same run id, but hardly the same microsecond.
     return _digest("trace", run.id, to_text(run.started_at))[:32]
 
 
@@ -51,14 +51,14 @@ def _digest(*parts: str) -> str:
 
 
 class RunSpans:
-    """Makes spans of the entries of one run, which come in their order."""
+    """Builds the spans of one run from its entries in order."""
 
     def __init__(self, log: Decklog, run: Run, *, texts: bool = True, version: str = "") -> None:
         self.run = run
         self.trace_id = trace_of(log, run)
         self._texts = texts
         self._open: dict[str, Entry] = {}
-        # The attempts under way, by their tasks: the span, and the image of the task that began it.
+        # Running attempts by task: the span id, and the task as the attempt began.
         self._attempts: dict[str, tuple[str, dict[str, Any]]] = {}
         self._resource = {names.SERVICE: "decklog"}
         self._scope = {"name": "decklog", "version": version}
@@ -92,11 +92,11 @@ class RunSpans:
         return f"{name}:{part}" if part else None
 
     def _pair(self, part: str, begun: Entry, ended: Entry | None) -> OtelSpan:
-        """Make the span of a step or a call; one without an end lasts as long as the run."""
+        """Build the span of a step or a call; an unfinished one lasts as long as the run."""
         start = begun.at
         end = max(start, ended.at if ended is not None else self.run.ended_at or start)
         facts: Any = {**_payload(begun), **_payload(ended)}
-        # Entries within it know its id, but not its kind.
+        # Entries inside it refer to its id, without its kind.
         span = self._span(f"part:{part.partition(':')[2]}", begun, start, end)
         self._add_entry(span, names.BEGIN, begun, start)
         if ended is not None:
@@ -122,7 +122,7 @@ class RunSpans:
         span.attributes |= values
 
     def _moment(self, entry: Entry) -> OtelSpan:
-        # One that came as a span goes out as the same.
+        # An imported span is exported with its original id.
         seq = entry.key.removeprefix(names.KEY) if entry.key and entry.key.startswith(names.KEY) else entry.seq
         span = self._span(f"entry:{seq}", entry, entry.at, entry.at)
         span.name = entry.subtype or str(entry.kind)
@@ -164,7 +164,7 @@ class RunSpans:
         return self._id("run")
 
     def _add_entry(self, span: OtelSpan, name: str, entry: Entry, at: datetime) -> None:
-        """Write down all that makes the same entry again."""
+        """Add all attributes from which an import restores the entry."""
         values: dict[str, Any] = {"seq": entry.seq, "kind": entry.kind.value, "subtype": entry.subtype}
         values |= {field: getattr(entry, field) for field in _FIELDS if field != "payload" or self._texts}
         if entry.at != at:
@@ -198,7 +198,7 @@ class RunSpans:
             names.OPERATION: names.CHAT,
             names.PROVIDER: names.provider_of(model),
             names.REQUEST_MODEL: model,
-            # The convention counts what came from a cache among all that went in.
+            # By the convention, input tokens include cached ones.
             names.INPUT_TOKENS: int(image.get("input_tokens") or 0) + read + created,
             names.OUTPUT_TOKENS: int(image.get("output_tokens") or 0),
             names.CACHE_READ: read,
@@ -217,7 +217,7 @@ class RunSpans:
         known = self._attempts.get(task_id)
         if is_running and (known is None or known[0] != self._id(part)):
             if known is not None:
-                # The next worker got it before anybody had noticed that the one before was gone.
+                # Another worker claimed the task before the expired lease was recorded.
                 yield self._tried(*known, {**image, "outcome": "expired", "summary": None})
             self._attempts[task_id] = (self._id(part), image)
         elif not is_running and known is not None and image.get("outcome"):
@@ -240,7 +240,7 @@ class RunSpans:
     # The run itself
 
     def rest(self) -> Iterator[OtelSpan]:
-        """Yield what is left once the last entry is read: of a run that has ended, what never ended in it and the run itself."""
+        """Yield the unfinished parts and the run itself after the last entry, if the run has ended."""
         if self.run.status not in ENDED:
             return
         for part, begun in self._open.items():
@@ -271,12 +271,12 @@ def _payload(entry: Entry | None) -> dict[str, Any]:
     return entry.payload if entry is not None and isinstance(entry.payload, dict) else {}
 
 
-# Made once: `dumps` makes one for each call that asks for anything but the usual.
+# Build the encoder once: `dumps` with options builds one for each call.
 _as_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 PATH = "/v1/traces"
-# The protocol names these; after any other answer the same request would be refused again.
+# The statuses that OTLP declares retryable; others would be refused again.
 _RETRYABLE = frozenset({429, 502, 503, 504})
 _TOO_LARGE = 413
 _SECONDS, _FIRST_WAIT, _LONGEST_WAIT = 30.0, 0.5, 30.0
@@ -285,7 +285,7 @@ _MOST_SHOWN = 300
 
 
 class CollectorResponse(NamedTuple):
-    """What a collector answered; without a status, why none came."""
+    """A collector's response; without a status, the reason why there is none."""
 
     status: int
     body: bytes = b""
@@ -299,7 +299,7 @@ class CollectorResponse(NamedTuple):
 
 
 class Sender:
-    """Sends batches to one address, one after the other. It waits no longer than `patience_seconds` for all of them together."""
+    """Sends batches to one address in sequence. All pauses together take at most `patience_seconds`."""
 
     def __init__(
         self,
@@ -331,7 +331,7 @@ class Sender:
         self.messages: list[str] = []
 
     def send(self, spans: Sequence[OtelSpan]) -> None:
-        """Send spans, in halves where they are too many; keep what a collector reports on rejected ones."""
+        """Send spans, in halves if they are too many; collect a collector's reports about rejected ones."""
         body = gzip.compress(otlp.encoded(REQUEST, otlp.request_of(spans), self._kind), 6, mtime=0)
         answer = self._sent(body)
         if answer.status == _TOO_LARGE and len(spans) > 1:
@@ -371,12 +371,12 @@ class Sender:
             return CollectorResponse(0, problem=str(problem) or type(problem).__name__)
         kind = (answer.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if not answer.isclosed():
-            # More than anybody needs to read: the rest would be taken for the next answer.
+            # Close the connection: the unread rest would be parsed as the next response.
             self._connection.close()
         return CollectorResponse(answer.status, values, kind, answer.getheader("Retry-After") or "")
 
     def _retry_after(self, text: str) -> float | None:
-        """Read how long a collector asks us to wait: a number of seconds, or a moment."""
+        """Parse the pause that a collector requests: a number of seconds, or a time."""
         if text.strip().isdigit():
             return float(text)
         try:
@@ -385,7 +385,7 @@ class Sender:
             return None
 
     def _take(self, answer: CollectorResponse) -> None:
-        """Read what a collector did not want, of a request that it took otherwise."""
+        """Parse the rejected spans of a request that was accepted otherwise."""
         if not answer.body or answer.kind not in (otlp.JSON, otlp.PROTOBUF):
             return
         partial = otlp.decoded(RESPONSE, answer.body, answer.kind).get("partialSuccess") or {}
@@ -416,7 +416,7 @@ class Sender:
 
 
 def checked_headers(given: Mapping[str, str]) -> dict[str, str]:
-    """Refuse a header that would end its line."""
+    """Raise Invalid for a header that could end its line."""
     for name, value in given.items():
         if not name.strip() or not (name + value).isprintable() or ":" in name or " " in name:
             raise Invalid(f"{name!r} is no header", hint="Such as --header x-api-key=VALUE")
@@ -425,12 +425,12 @@ def checked_headers(given: Mapping[str, str]) -> dict[str, str]:
 
 # Collectors accept a batch of this size by default.
 _MOST_SPANS, _MOST_CHARACTERS = 512, 1024**2
-# So long nothing happens before what waits is sent.
+# Pending spans are sent after this time without new entries.
 _QUIET_SECONDS = 2.0
 
 
 class OtlpExport:
-    """Hands runs on, batch by batch."""
+    """Exports runs in batches."""
 
     def __init__(
         self,
@@ -463,10 +463,10 @@ class OtlpExport:
             waiting += [child for child in below if child.parent_seq is None]
         return list(found.values())
 
-    # Where to
+    # Targets
 
     def send(self, sender: Sender, *, follow: bool = False) -> dict[str, Any]:
-        """Send to a collector. With `follow`, go on with the first run until it has ended."""
+        """Send to a collector. With `follow`, continue with the first run until it has ended."""
         try:
             self._hand_on(sender.send, follow=follow)
         finally:
@@ -475,7 +475,7 @@ class OtlpExport:
         return {**values, "left_out": self.left_out}
 
     def write(self, path: str, *, replace: bool = False) -> dict[str, Any]:
-        """Write a file: a line for each batch, as collectors write them."""
+        """Write a file with a line for each batch, as collectors do."""
         with NewFile(path, replace=replace) as out:
             self._hand_on(lambda spans: out.write(otlp.encoded(REQUEST, otlp.request_of(spans), otlp.JSON).decode() + "\n"))
             out.publish()
@@ -487,7 +487,7 @@ class OtlpExport:
         first, *rest = self._runs
         self._hand_on_run(first, sink, follow=follow)
         if follow:
-            # Others may have begun below it meanwhile.
+            # New child runs may have begun meanwhile.
             _, *rest = self._with_below(self._run_ids)
         for run in rest:
             self._hand_on_run(run, sink, follow=False)
@@ -500,7 +500,7 @@ class OtlpExport:
         for entry in self._entries(run, sink, follow=follow):
             for span in spans.of(entry):
                 self._add(span, sink)
-        # It may have ended meanwhile.
+        # The run may have ended meanwhile.
         spans.run = self._log.runs.get(run.id)
         for span in spans.rest():
             self._add(span, sink)
@@ -510,10 +510,10 @@ class OtlpExport:
             self.left_out[table] = self.left_out.get(table, 0) + count
 
     def _entries(self, run: Run, sink: Sink, *, follow: bool) -> Iterator[Entry]:
-        """Yield a run's entries; what waits is sent whenever nothing happens for a while."""
+        """Yield a run's entries; send pending spans after a while without new entries."""
         last = 0
         while True:
-            # Checked first: entries written before the end of a run are then all read.
+            # Check this first, so that all entries before the end of the run are read.
             has_ended = self._log.runs.get(run.id).status in ENDED
             is_waiting = follow and not has_ended
             for entry in self._log.journal.tail(

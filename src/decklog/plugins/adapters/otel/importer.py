@@ -18,7 +18,7 @@ from decklog.stores.intake import Intake
 from decklog.stores.money.bulk import Bulk
 from decklog.stores.runs.run import ENDED, Run, RunStatus, check_run_id
 
-# What marks a run that was made of spans, in its metadata.
+# The metadata key of a run that was created from spans.
 _MARK = "otel"
 _NOTE = "spans"
 _MOST_REASONS = 20
@@ -34,7 +34,7 @@ returning *
 
 @dataclass
 class SpanCounts:
-    """How many spans were read and refused, why, and how many of the entries and charges made of them were new."""
+    """Counts spans that were read and refused, with reasons, and the new entries and charges."""
 
     spans: int = 0
     parts: int = 0
@@ -50,7 +50,7 @@ class SpanCounts:
 
 
 class SpanWriter:
-    """Writes spans to the runs that they name, to those of their conversations if so wanted, or to those of their traces."""
+    """Writes spans to the runs that they name, to those of their conversations if enabled, or to those of their traces."""
 
     def __init__(self, log: Decklog, *, by_conversation: bool = False) -> None:
         self._log = log
@@ -61,14 +61,14 @@ class SpanWriter:
         self._conversations: dict[str, str] = {}
 
     def take(self, found: Iterable[OtelSpan | Unreadable]) -> SpanCounts:
-        """Record spans that came together."""
+        """Record a batch of spans."""
         counts = SpanCounts()
         parts = self.parts(found, counts)
         self.write(sorted(parts, key=lambda part: (part.run_id, part.order)), counts)
         return counts
 
     def parts(self, found: Iterable[OtelSpan | Unreadable], counts: SpanCounts) -> list[SpanPart]:
-        """Convert spans that came together; those that can't be written are refused."""
+        """Convert a batch of spans; refuse those that can't be written."""
         spans: list[OtelSpan] = []
         for one in found:
             counts.spans += 1
@@ -95,7 +95,7 @@ class SpanWriter:
             del self._conversations[next(iter(self._conversations))]
 
     def _run_of(self, span: OtelSpan) -> tuple[str, dict[str, Any]]:
-        """Return a run's id, and what distinguishes the run from others of that name."""
+        """Return a run's id, and the origin that distinguishes it from other runs of that name."""
         if isinstance(own := span.attributes.get(names.RUN), str):
             check_run_id(own)
             return own, {"trace": span.trace_id}
@@ -114,7 +114,7 @@ class SpanWriter:
             counts.new += self._write(list(parts), counts)
 
     def _write(self, parts: list[SpanPart], counts: SpanCounts) -> int:
-        """Write parts together, or where that fails the halves apart, down to the span that is refused."""
+        """Write parts together; if that fails, write each half alone, down to the refused span."""
         if not parts:
             return 0
         try:
@@ -129,7 +129,7 @@ class SpanWriter:
                 raise
             spans = list(dict.fromkeys(part.span for part in parts))
             if len(spans) == 1:
-                # The other spans of the run leave it to this one to record their source.
+                # Later spans of the run rely on this one to record their source.
                 source = [part for part in parts if part.values.get("subtype") == SOURCE]
                 if source == parts:
                     return 0
@@ -142,8 +142,8 @@ class SpanWriter:
     # Runs
 
     def _begin(self, run_id: str, origin: dict[str, Any], at: str) -> None:
-        """Start a run with its first span. A run that was not made of these spans is left alone."""
-        # Not by `runs.get`, which looks for similar ids where there is none.
+        """Start a run with its first span; raise Conflict for a run that was not created from these spans."""
+        # Not `runs.get`, which searches for similar ids if there is none.
         run = self._intake.seek(Run, run_id)
         if run is None:
             goal = f"Conversation {origin['conversation']}" if "conversation" in origin else f"Trace {origin['trace']}"
@@ -198,7 +198,7 @@ def _with_time(part: SpanPart) -> dict[str, Any]:
 
 
 class OtlpImport:
-    """Imports a file. It is read to its end first: spans are in it by when they ended, and entries go by their times."""
+    """Imports a file. It is read completely first: spans are ordered by their ends, but entries by time."""
 
     def __init__(
         self,
@@ -229,7 +229,7 @@ class OtlpImport:
         return self.report
 
     def _read(self) -> list[SpanPart]:
-        """Read the parts of all spans. A span may come in two versions, begun and ended: the later one counts."""
+        """Read the parts of all spans. A span may have two versions, begun and ended: the later one counts."""
         found: dict[tuple[str, str, str, str], tuple[str, SpanPart]] = {}
         for request in self._requests():
             try:

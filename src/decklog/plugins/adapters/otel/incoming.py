@@ -1,4 +1,4 @@
-"""Convert spans to entries and charges: any program's by the conventions, and ours back to the run they were."""
+"""Convert spans to entries and charges: any program's by the conventions, and ours to the original run."""
 
 from collections.abc import Iterator
 from copy import copy
@@ -22,7 +22,7 @@ _ANSWERS = ("assistant", "model", "ai", "")
 
 
 def texts_in(messages: Any) -> list[tuple[EntryKind, str, str]]:
-    """Return what a person asked, what a model thought and what it said, each as one text; other parts are skipped."""
+    """Return a person's prompt, and a model's reasoning and answer, each as one text; skip other parts."""
     found = parse_json(messages) if isinstance(messages, str) else messages
     texts: dict[tuple[EntryKind, str], list[str]] = {}
     for message in found if isinstance(found, list) else ():
@@ -117,7 +117,7 @@ class OtherSpan:
         self._is_tool = self.operation == names.EXECUTE_TOOL or isinstance(self.attributes.get(names.TOOL), str)
 
     def pieces(self, *, with_source: bool) -> Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]:
-        """Yield each thing by its number, with its place in the order, which is its time."""
+        """Yield each part by its number, with its sort key, which is its time."""
         if self.span.source and with_source:
             yield 0, self._comes_from()
         yield from enumerate(self._pieces(), int(bool(self.span.source)))
@@ -140,7 +140,7 @@ class OtherSpan:
             at = to_text(moment_of(event.at))
             yield at, ENTRY, self._event(at, number, event)
         if not span.end:
-            # It is still going on, and comes again when it has ended.
+            # The span is unfinished, and arrives again when it has ended.
             return
         for kind, subtype, text in texts_in(self.attributes.get(names.OUTPUT_MESSAGES)):
             yield end, ENTRY, self._entry(end, kind, subtype, text, f"{subtype}:{span.span_id}", {"within": span.span_id})
@@ -150,7 +150,7 @@ class OtherSpan:
         if not span.parent_id or span.flags & names.REMOTE_PARENT == names.REMOTE_PARENT:
             yield _LAST, RUN, self._run(begin, end)
 
-    # Its two ends
+    # Its start and end
 
     @property
     def _tool(self) -> str:
@@ -204,10 +204,10 @@ class OtherSpan:
         content = {"kind": kind.value, "subtype": subtype, "body": text, "key": key, "payload": storable_value(payload)}
         return {**content, "at": at, **self.who}
 
-    # What it cost
+    # Costs
 
     def _charge(self) -> dict[str, Any] | None:
-        """Return what a call to a model has used. An agent's span sums up what those of its calls say, and is not paid again."""
+        """Return the charge of a model call; None for an agent's span, which sums up those of its calls."""
         given = self.attributes
         model = given.get(names.RESPONSE_MODEL) or given.get(names.REQUEST_MODEL)
         used = (names.INPUT_TOKENS, names.OUTPUT_TOKENS, names.OLD_INPUT_TOKENS, names.OLD_OUTPUT_TOKENS, names.COST)
@@ -223,7 +223,7 @@ class OtherSpan:
         answer = self.attributes.get(names.RESPONSE_ID)
         if not isinstance(answer, str) or not answer:
             return f"{names.ANSWER}{self.span.trace_id}:{self.span.span_id}"
-        # Some programs count their answers anew from one, so the name alone is not enough.
+        # Some programs number their answers from one, so the name alone is not enough.
         return f"{names.ANSWER}{self.span.trace_id}:{digest_of({'answer': answer}, dict(tokens))}"
 
     # The run
@@ -240,7 +240,7 @@ class OtherSpan:
 
 
 class _OwnSpan:
-    """A span that an export of ours has made: the entries that it was made of are in its attributes."""
+    """A span from a Decklog export: its attributes contain the original entries."""
 
     def __init__(self, span: OtelSpan) -> None:
         self.span = span
@@ -248,7 +248,7 @@ class _OwnSpan:
         self.begin, self.end = to_text(moment_of(span.start)), to_text(moment_of(span.end or span.start))
 
     def pieces(self, *, with_source: bool) -> Iterator[tuple[int, tuple[str, str, dict[str, Any]]]]:  # noqa: ARG002
-        """Yield each thing by its number, with its place in the order, which is the number that its entry had."""
+        """Yield each part by its number, with its sort key, which is the original entry number."""
         yield from enumerate(self._pieces())
 
     def _pieces(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
@@ -270,7 +270,7 @@ class _OwnSpan:
     def _attempt(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield an attempt at a task as a step: spans do not contain the task itself."""
         span = copy(self.span)
-        # It is directly below the run, which is no step.
+        # Its parent is the run, which is no step.
         span.parent_id, span.resource, span.scope = "", {}, {}
         yield from (piece for _, piece in OtherSpan(span).pieces(with_source=False) if piece[1] == ENTRY)
 
@@ -284,7 +284,7 @@ class _OwnSpan:
             entry["iteration"] = _number(content["iteration"])
         if content.get("refs") is not None:
             entry["refs"] = _texts(content["refs"])
-        # Where the texts were left out, the name of the span is all that is said.
+        # Without texts, the name of the span is the only description.
         entry |= {"payload": content.get("payload"), "body": body if body is not None or "payload" in content else self.span.name}
         seq = _number(content.get("seq"))
         key = entry.get("key") or f"{names.KEY}{seq}"
@@ -307,12 +307,12 @@ class _OwnSpan:
         return {**content, "started_at": begin, "ended_at": end, "is_whole": True, "parent": parent}
 
 
-# Older programs do not say what they do, only what it took.
+# Older programs report usage without the operation.
 INFERENCE_OR_UNSAID = names.INFERENCE | {""}
 
 
 def tokens_of(given: dict[str, Any]) -> dict[str, int]:
-    """Read the four kinds of tokens. By the convention, input counts what came from a cache too; some programs leave it out."""
+    """Read the four kinds of tokens. By the convention, input includes cached tokens; some programs exclude them."""
     read, created = _count(given.get(names.CACHE_READ)), _count(given.get(names.CACHE_CREATION))
     whole = _count(given.get(names.INPUT_TOKENS, given.get(names.OLD_INPUT_TOKENS)))
     cached = read + created
@@ -329,7 +329,7 @@ def _count(value: object) -> int:
 
 
 def _cost(dollars: object) -> int | None:
-    """Read a price in dollars; without one, our own list of prices is used."""
+    """Parse a price in dollars; without one, our own price list applies."""
     if isinstance(dollars, bool) or not isinstance(dollars, int | float) or not 0 <= dollars <= MOST // DOLLAR:
         return None
     return round(dollars * DOLLAR)
@@ -362,7 +362,7 @@ def _object(text: object, name: str) -> dict[str, Any]:
 
 
 def _arguments(value: Any) -> dict[str, Any]:
-    """Read what a tool was given, which some programs write as an object and some as JSON in a text."""
+    """Parse a tool's arguments, which programs write as an object or as JSON text."""
     found = parse_json(value) if isinstance(value, str) else value
     if isinstance(found, dict):
         content: dict[str, Any] = to_json_value(found)

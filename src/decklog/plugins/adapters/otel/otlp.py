@@ -1,4 +1,4 @@
-"""Spans, and OTLP's documents of them: resources, scopes and lists of keys with typed values."""
+"""Spans, and their OTLP documents: resources, scopes and lists of keys with typed values."""
 
 import json
 import re
@@ -19,7 +19,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 @dataclass(slots=True, kw_only=True)
 class SpanEvent:
-    """Something that happened at one moment of a span."""
+    """An event of a span."""
 
     name: str
     at: int
@@ -28,7 +28,7 @@ class SpanEvent:
 
 @dataclass(slots=True, kw_only=True)
 class OtelSpan:
-    """One span. Times are nanoseconds since 1970; one that has not ended has 0 for its end."""
+    """One span. Times are nanoseconds since 1970; an unfinished one has 0 as its end."""
 
     trace_id: str
     span_id: str
@@ -42,7 +42,7 @@ class OtelSpan:
     message: str = ""
     attributes: dict[str, Any] = field(default_factory=dict)
     events: list[SpanEvent] = field(default_factory=list)
-    # What is kept as it came: links, the state of the trace, counts of what was dropped.
+    # Unparsed fields: links, the trace state, counts of dropped items.
     rest: dict[str, Any] = field(default_factory=dict)
     resource: dict[str, Any] = field(default_factory=dict)
     scope: dict[str, Any] = field(default_factory=dict)
@@ -54,12 +54,12 @@ class OtelSpan:
 
 
 def nanoseconds_of(moment: datetime) -> int:
-    """Write a time as spans have it."""
+    """Convert a time to nanoseconds, as spans have it."""
     return (moment - _EPOCH) // _MICROSECOND * 1000
 
 
 def moment_of(nanoseconds: int) -> datetime:
-    """Read a time of a span; what is smaller than a microsecond is dropped."""
+    """Parse a time of a span; drop the part below a microsecond."""
     try:
         return _EPOCH + timedelta(microseconds=nanoseconds // 1000)
     except OverflowError:
@@ -73,30 +73,30 @@ _SPAN_PARTS = frozenset({*_SPAN_FIELDS, "attributes", "events", "status"})
 _TRACE, _SPAN = re.compile(r"[0-9a-f]{32}\Z"), re.compile(r"[0-9a-f]{16}\Z")
 _KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _CODES = ("UNSET", "OK", "ERROR")
-# Beyond this a whole number is written as a number with a point.
+# A larger integer is written as a float.
 _MOST = 2**63
 
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A span that can't be read, and why."""
+    """A span that can't be read, with the reason."""
 
     name: str
     why: str
 
 
-# Messages as bytes
+# Message encoding
 
 
 def encoded(message: str, document: dict[str, Any], kind: str) -> bytes:
-    """Write a document as JSON or as protobuf."""
+    """Encode a document as JSON or as protobuf."""
     if kind == PROTOBUF:
         return protobuf.encoded(message, document)
     return json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
 def decoded(message: str, body: bytes, kind: str) -> dict[str, Any]:
-    """Read a document from JSON or protobuf."""
+    """Decode a document from JSON or protobuf."""
     if kind == PROTOBUF:
         return protobuf.decoded(message, body)
     try:
@@ -112,7 +112,7 @@ def decoded(message: str, body: bytes, kind: str) -> dict[str, Any]:
 
 
 def request_of(spans: Sequence[OtelSpan]) -> dict[str, Any]:
-    """Put spans of one resource and one scope into a request."""
+    """Build a request from spans of one resource and one scope."""
     first = spans[0]
     within = {"scope": first.scope, "spans": [_span_document(span) for span in spans]}
     return {"resourceSpans": [{"resource": {"attributes": _pairs(first.resource)}, "scopeSpans": [within]}]}
@@ -155,7 +155,7 @@ def _any(value: Any) -> dict[str, Any]:
 
 
 def spans_in(request: dict[str, Any]) -> Iterator[OtelSpan | Unreadable]:
-    """Yield the spans of a request, and what can't be read as one."""
+    """Yield the spans of a request, and an Unreadable for each that can't be read."""
     for resource_spans in _objects(request, "resourceSpans"):
         resource = _attributes(_object(resource_spans, "resource"))
         for scope_spans in _objects(resource_spans, "scopeSpans"):
@@ -180,7 +180,7 @@ def _span(found: dict[str, Any], resource: dict[str, Any], scope: dict[str, Any]
         kind=_named(found, "kind", "SPAN_KIND_", _KINDS),
         flags=_whole(found, "flags"),
         start=start,
-        # Clocks that are set back end spans before they begin.
+        # A clock that is set back can end spans before they begin.
         end=max(start, end) if end else 0,
         status=_named(status, "code", "STATUS_CODE_", _CODES),
         message=_text(status, "message"),
@@ -210,7 +210,7 @@ def _attributes(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any, depth: int) -> Any:
-    """Return a typed value as JSON has it; bytes stay in base64, and no number is one that JSON has not."""
+    """Convert a typed value to JSON; keep bytes in base64, and replace numbers that JSON does not have."""
     if not isinstance(value, dict) or not value:
         return None
     if depth > _DEEPEST:
@@ -263,7 +263,7 @@ def _text(found: dict[str, Any], name: str) -> str:
 
 
 def _whole(found: dict[str, Any], name: str) -> int:
-    """Read a whole number, which JSON may write as a text."""
+    """Parse a whole number, which JSON may write as a text."""
     value = found.get(name)
     if value is None or value == "":
         return 0
@@ -276,7 +276,7 @@ def _whole(found: dict[str, Any], name: str) -> int:
 
 
 def _named(found: dict[str, Any], name: str, start: str, names: tuple[str, ...]) -> int:
-    """Read one of a list of names, which programs write by its number or by its name."""
+    """Parse an enum value, which programs write as its number or its name."""
     value = found.get(name)
     if isinstance(value, str) and value.removeprefix(start) in names:
         return names.index(value.removeprefix(start))

@@ -1,4 +1,4 @@
-"""OTLP messages in the protobuf encoding, converted from and to the documents that OTLP's JSON encoding has."""
+"""Convert OTLP messages between protobuf and the documents of OTLP's JSON encoding."""
 
 import base64
 from typing import Any
@@ -9,7 +9,7 @@ from decklog.core.extras import install_hint
 REQUEST, RESPONSE, STATUS = "ExportTraceServiceRequest", "ExportTraceServiceResponse", "Status"
 # OTLP's JSON writes these in hexadecimal; protobuf's own JSON, as all other bytes, in base64.
 _IDS = ("traceId", "spanId", "parentSpanId")
-# A message of two bytes takes a hundred times as much memory once it is read.
+# Limits the number of messages: one of two bytes takes a hundred times the memory when decoded.
 _MOST_MESSAGES = 1_000_000
 
 
@@ -24,7 +24,7 @@ def _message(name: str) -> Any:
 
 
 def encoded(name: str, document: dict[str, Any]) -> bytes:
-    """Encode a document as the message of this name; fields that the message does not have are left out."""
+    """Encode a document as the message of this name; drop unknown fields."""
     message = _message(name)
     from google.protobuf.json_format import ParseDict, ParseError
 
@@ -41,7 +41,7 @@ def _with_base64(value: Any) -> Any:
 
 
 def decoded(name: str, data: bytes) -> dict[str, Any]:
-    """Decode a message; unknown fields are skipped, and bytes that are no such message are refused."""
+    """Decode a message; skip unknown fields, and raise for invalid bytes."""
     message = _message(name)
     from google.protobuf.message import DecodeError
 

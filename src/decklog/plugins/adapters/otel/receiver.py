@@ -21,7 +21,7 @@ from decklog.plugins.adapters.otel.export import PATH
 from decklog.plugins.adapters.otel.importer import SpanWriter
 from decklog.plugins.adapters.otel.protobuf import REQUEST, RESPONSE, STATUS
 
-# A surface, which no plug-in may import; only the type is needed.
+# Plug-ins must not import surfaces; only the type is needed.
 if TYPE_CHECKING:
     from decklog.mcp.token import Token
 
@@ -33,7 +33,7 @@ _MOST_CONNECTIONS = 16
 _MOST_SPANS = 20_000
 _IDLE_SECONDS, _REQUEST_SECONDS, _DISCARD_SECONDS = 60, 30.0, 2.0
 _GZIP = 16 + zlib.MAX_WBITS
-# The HTTP status of an error; the first class that it is an instance of decides. Senders retry after 503 only.
+# The HTTP status of an error, by the first matching class. Senders retry after 503 only.
 _STATUSES: tuple[tuple[type[DecklogError], int], ...] = (
     (TooLarge, 413),
     (Invalid, 400),
@@ -41,7 +41,7 @@ _STATUSES: tuple[tuple[type[DecklogError], int], ...] = (
     (Unavailable, 503),
     (DecklogError, 500),
 )
-# The gRPC code of an HTTP status, which the body of an error names.
+# The gRPC code of an HTTP status, for the body of an error.
 _CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 415: 3, 421: 9, 500: 13, 503: 14}
 
 
@@ -110,7 +110,7 @@ class Receiver:
         return Response(otlp.encoded(RESPONSE, answer, kind), media_type=kind)
 
     def _refusal(self, request: Request, kind: str) -> tuple[int, str] | None:
-        # A header that comes twice could mean one thing here and another elsewhere.
+        # Refuse repeated headers, which other programs may interpret differently.
         headers = {name: request.headers.getlist(name) for name in ("host", "origin", "authorization", "content-encoding")}
         if len(headers["host"]) != 1 or headers["host"][0].strip().lower() not in self._hosts:
             return 421, "this receiver goes by another name"
@@ -173,7 +173,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 async def _discard_body(request: Request) -> None:
-    """Read what is left of a refused request: a sender that still writes would see a broken connection, not the reason."""
+    """Read the rest of a refused request: otherwise the sender would see a broken connection, not the reason."""
     size = 0
     with suppress(TimeoutError, ClientDisconnect):
         async with asyncio.timeout(_DISCARD_SECONDS):
@@ -197,7 +197,7 @@ async def _read_body(request: Request) -> bytes:
 
 
 def unpacked(packed: bytes) -> bytes:
-    """Unpack gzip; what would be larger than the limit is refused before it is unpacked."""
+    """Decompress gzip; refuse data above the limit before it is fully decompressed."""
     parts: list[bytes] = []
     room = MOST_BYTES
     while packed:
@@ -219,7 +219,7 @@ def unpacked(packed: bytes) -> bytes:
 def _error(kind: str, status: int, message: str) -> Response:
     headers = {401: {"www-authenticate": "Bearer"}, 503: {"retry-after": "1"}}.get(status, {})
     body = otlp.encoded(STATUS, {"code": _CODES[status], "message": message}, kind)
-    # The rest of a refused body would be taken for the next request.
+    # Close the connection: the rest of a refused body would be parsed as the next request.
     return Response(body, status, {**headers, "connection": "close"}, media_type=kind)
 
 

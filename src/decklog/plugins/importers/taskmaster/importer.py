@@ -105,7 +105,7 @@ class NameClaims:
     def settled(self, claims: Iterable[tuple[str, str, str]]) -> dict[tuple[str, str], str]:
         """Return the accepted names; each claim is a tag, a number and a name.
 
-        Who copies a task, or a tag, copies that too: one of them is the task, and the others are known by their numbers.
+        A copied task or tag repeats these ids: one copy is the task, and the others are identified by their numbers.
         """
         named: dict[tuple[str, str], str] = {}
         taken = set[str]()

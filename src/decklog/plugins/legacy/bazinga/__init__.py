@@ -48,7 +48,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Few use the patterns, and compiling them takes longer than a call.
+    # Compile the patterns on first use: few callers need them, and compiling takes longer than a call.
     if name == "SECRET_PATTERNS":
         return [(rule.pattern, f"[redacted:{rule.label}]") for rule in shipped_rules()]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,7 @@ SHIPPED = "shipped"
 
 
 class CallRefused(ValueError):
-    """A call that can't be done as it was made. `details` go into its JSON form."""
+    """Refuses a call that can't be done as it was made. `details` go into its JSON form."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message)
@@ -35,11 +35,11 @@ class CallRefused(ValueError):
 
 
 class DatabaseInitError(Exception):
-    """The database can't be opened or made."""
+    """The database can't be opened or created."""
 
 
 class MigrationLockError(DatabaseInitError):
-    """Another process is bringing the database up to date."""
+    """Another process is migrating the database."""
 
 
 class BazingaBase:
@@ -58,9 +58,9 @@ class BazingaBase:
         self._project_root = None if project_root is None else os.fspath(project_root)
         self.log: Decklog
         self.log, self._mirror = open_log(self.db_path, clock)
-        # Why the file that readers open is behind the log, where it is.
+        # Why the file for readers is behind the log, if it is.
         self.behind: str | None = None
-        # Make the file for readers, or heal it; another's file in its place is refused before anything is written.
+        # Create or repair the file for readers; refuse a foreign file in its place before anything is written.
         try:
             self.follow()
         except BaseException:
@@ -69,21 +69,21 @@ class BazingaBase:
 
     @property
     def project_root(self) -> str:
-        """The folder that bazinga/artifacts is in."""
+        """The folder that contains bazinga/artifacts."""
         if self._project_root is None:
             self._project_root = root_of(self.db_path)
         return self._project_root
 
     def expect_session(self, session_id: str) -> None:
-        """Refuse a session that does not exist."""
+        """Raise for a session that does not exist."""
         self.log.runs.get(session_id)
 
     def is_session(self, session_id: str) -> bool:
-        """Return whether there is such a session."""
+        """Return whether a session exists."""
         return self.log.db.read(lambda: find_stream_number(self.log.db, session_id)) is not None
 
     def follow(self) -> bool:
-        """Bring the file for readers up to date; say whether it is. What prevents it is noted, and the next call tries again."""
+        """Update the file for readers; return whether it is current. A failure is stored, and the next call retries."""
         if self._mirror is None or self.log.db.is_in_transaction:
             return False
         try:
@@ -104,14 +104,14 @@ class BazingaBase:
         return self._mirror.number_of(stream, seq) if self.follow() else None
 
     def is_redacted(self, entry: Entry) -> bool:
-        """Return whether secrets were taken out of an entry, here or by the older system that it comes from."""
+        """Return whether an entry was redacted, here or by the older system that it was imported from."""
         if entry.redacted or self._mirror is None:
             return entry.redacted
         number = self.number(entry.stream, entry.seq)
         return number is not None and self._mirror.is_redacted(number)
 
     def id_where(self, table: str, otherwise: int | None, **key: object) -> int | None:
-        """Return the id that readers know a row of a table by."""
+        """Return the id by which readers know a table's row."""
         if self._mirror is None:
             return otherwise
         return self._mirror.id_where(table, **key) if self.follow() else None
@@ -135,9 +135,9 @@ class BazingaBase:
 
 
 def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | None]:
-    """Open the log that a path means, or make it, with the file that readers open, where that is another one.
+    """Open the log at a path, or create it, with a file for readers if that is a separate file.
 
-    An old bazinga database is named as what it is, and left alone.
+    Raise for an old bazinga database, and leave it unchanged.
     """
     log_path, for_readers = log_of(path)
     with ExitStack() as opened:
@@ -146,7 +146,7 @@ def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | N
             opened.callback(log.close)
             if log.db.engine != "sqlite":
                 make_views(log.db)
-            # bazinga has a workflow in its tables from the start; where an owner is bound, loading one is theirs to do.
+            # A bazinga database always has a workflow; with a registered owner, only the owner loads one.
             if not log.db.read_only and log.db.read(lambda: log.db.one("select 1 from workflow_versions limit 1", {})) is None:
                 with suppress(Denied):
                     log.workflow.load(by=PROGRAM)
@@ -168,7 +168,7 @@ def _why_not_opened(path: str, problem: DecklogError) -> str:
 
 
 def error_text(problem: DecklogError) -> str:
-    """Return an error of Decklog in bazinga's words."""
+    """Format a Decklog error in bazinga's words."""
     facts = problem.details
     if isinstance(problem, NotFound):
         session = facts.get("stream") or (facts.get("id") if facts.get("table") == "runs" else None)
@@ -197,44 +197,44 @@ def _raise(why: str) -> NoReturn:
     raise CallRefused(why)
 
 
-# Mark public methods by how they give a refusal of the log: as a ValueError, or as `{"success": False, "error": …}`.
+# Decorators for public methods: convert an error to a ValueError, or to `{"success": False, "error": …}`.
 answers = _marked(_raise)
 reports = _marked(lambda why: {"success": False, "error": why})
 
 
 def check(problem: str | None) -> None:
-    """Refuse when a validator found something."""
+    """Raise CallRefused if a validator found a problem."""
     if problem is not None:
         raise CallRefused(problem)
 
 
 def check_group(group_id: str | None) -> None:
-    """Refuse a group's id that no command would accept; None means all of them."""
+    """Raise CallRefused for an invalid group id; None means all groups."""
     if group_id is not None:
         check(validate_scope_global_or_group(group_id))
 
 
 def one_of(name: str, value: object, allowed: Iterable[str | None]) -> None:
-    """Refuse a word that is not one of those allowed; None among them means that it need not be given."""
+    """Raise CallRefused for a value that is not allowed; None among the allowed values makes it optional."""
     choices = tuple(allowed)
     if value not in choices:
         raise CallRefused(f"Invalid {name}: {value!r}. Must be one of: {', '.join(filter(None, choices))}")
 
 
 def filled(name: str, value: object) -> str:
-    """Refuse an empty text."""
+    """Raise CallRefused for an empty text."""
     if not isinstance(value, str) or not value.strip():
         raise CallRefused(f"{name} cannot be empty")
     return value
 
 
 def given(value: str | None) -> str | None:
-    """Read a blank text as not given."""
+    """Return None for a blank text."""
     return value if value is not None and value.strip() else None
 
 
 def moment(text: str) -> datetime:
-    """Read a time as bazinga or ISO-8601 writes it."""
+    """Parse a time in bazinga's format or ISO 8601."""
     try:
         return from_text(text.replace(" ", "T", 1))
     except ValueError:
@@ -242,19 +242,19 @@ def moment(text: str) -> datetime:
 
 
 def items_of(name: str, value: object, what: str) -> list[Any]:
-    """Refuse what is no list, and an empty one."""
+    """Raise CallRefused for an empty list, or anything but a list."""
     if not isinstance(value, list) or not value:
         raise CallRefused(f"{name} must be a list of one or more {what}")
     return value
 
 
 def json_text(value: object) -> str | None:
-    """Write a JSON column's value as bazinga's rows hold it: as text, null when there is none."""
+    """Format a JSON column's value as in bazinga's rows: as text, null for no value."""
     return None if value is None else json.dumps(value)
 
 
 def from_json_text(name: str, text: str) -> Any:
-    """Read JSON, or say where it breaks."""
+    """Parse JSON; raise CallRefused with the position of an error."""
     try:
         return json.loads(text)
     except ValueError as problem:
@@ -289,7 +289,7 @@ def validate_scope_global_or_group(group_id: object) -> str | None:
 
 
 def validate_scope_group_only(group_id: object) -> str | None:
-    """Check a group's id where the whole session can't be meant."""
+    """Check a group's id where the whole session is not allowed."""
     problem = validate_scope_global_or_group(group_id)
     if problem is None and str(group_id).lower() == "global":
         return "group_id cannot be 'global' here; name one task group"
@@ -297,7 +297,7 @@ def validate_scope_group_only(group_id: object) -> str | None:
 
 
 def validate_task_group_id(group_id: object) -> str | None:
-    """Check the id of a task group, which may not be a word that means several."""
+    """Check the id of a task group, which must not be a word for several groups."""
     problem = validate_scope_global_or_group(group_id)
     if problem is None and str(group_id).lower() in RESERVED_GROUP_IDS:
         reserved = ", ".join(sorted(RESERVED_GROUP_IDS))
@@ -310,7 +310,7 @@ validate_group_id = validate_scope_global_or_group
 
 
 def validate_investigation_inputs(group_id: object, iteration: object, status: object) -> str | None:
-    """Check what names one iteration of an investigation."""
+    """Check the key of an investigation's iteration."""
     problem = validate_scope_group_only(group_id)
     if problem is not None:
         return problem
@@ -322,7 +322,7 @@ def validate_investigation_inputs(group_id: object, iteration: object, status: o
 
 
 def validate_complexity(complexity: object) -> str | None:
-    """Check how hard a group is; not given is fine, and True is not a number."""
+    """Check a group's complexity; None is allowed, True is no number."""
     if complexity is None:
         return None
     if type(complexity) is not int or not 1 <= complexity <= 10:

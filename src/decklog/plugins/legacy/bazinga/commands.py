@@ -1,4 +1,4 @@
-"""The commands of bazinga-db: the usage line of each, and how it is answered.
+"""The commands of bazinga-db: the usage line and the handler of each.
 
 Most commands call one method of the database. `_method` fills the method's parameters from the words and flags of the
 usage line that have their names, converted as the parameters are annotated.
@@ -30,7 +30,7 @@ _MODEL_FAMILIES = ("haiku", "sonnet", "opus", "claude", "gpt", "gemini", "o1", "
 
 @dataclass(frozen=True)
 class BazingaCommand:
-    """A command: its usage line, its answer, what the answer is given, and whether its errors are JSON."""
+    """A command: its usage line, its handler, what the handler gets, and whether its errors are JSON."""
 
     usage: str
     answer: Answer
@@ -48,7 +48,7 @@ def _method(
     bounds: Bounds | None = None,
     **words: tuple[str, ...],
 ) -> Answer:
-    """Answer by a method. `message` is a format of words and results; a false value under `ok` means exit code 1.
+    """Build a handler that calls a method. `message` is a format string; a false value under `ok` means exit code 1.
 
     `words` names, for a parameter, the words or flags to look for in this order.
     """
@@ -81,7 +81,7 @@ def _arguments(method: Any, values: UsageValues, words: dict[str, tuple[str, ...
 
 
 def _one_of(values: UsageValues, word: str, file_flag: str, problem: str) -> str:
-    """Return a text that is given as a word or as a file, and not as both."""
+    """Return a text that is given as a word or as a file, but not both."""
     content = values.file(file_flag) if values.get(word) is None else values.get(word)
     if content is None or (values.has(file_flag) and values.get(word) is not None):
         raise Misuse(problem)
@@ -263,7 +263,7 @@ def _save_pattern(db: BazingaDB, values: UsageValues) -> ProgramReply:
 
 
 def _move_confidence(db: BazingaDB, pattern_hash: str, project: str, wanted: float) -> float:
-    """Judge a pattern until its confidence is close to the wanted one: in steps of 0.1 up and 0.2 down."""
+    """Record outcomes of a pattern until its confidence is near the wanted one: steps are 0.1 up and 0.2 down."""
     if not 0 <= wanted <= 1:
         raise CallRefused(f"confidence must be from 0 to 1, got {wanted}")
     present = db.log.patterns.get(pattern_hash, project).confidence
@@ -275,7 +275,7 @@ def _move_confidence(db: BazingaDB, pattern_hash: str, project: str, wanted: flo
 
 
 def _judge_pattern(db: BazingaDB, values: UsageValues) -> ProgramReply:
-    """Read an outcome: success or failure, or a number above or below 0."""
+    """Parse an outcome: success or failure, or a number above or below 0."""
     outcome = values["outcome"].strip().lower()
     try:
         change = {"success": 1.0, "failure": -1.0}.get(outcome) or float(outcome)
@@ -319,7 +319,7 @@ def _extract_strategies(db: BazingaDB, values: UsageValues) -> ProgramReply:
     if group is not None and project is not None:
         found = db.extract_strategies(session, group, project, lang, framework)
         return ProgramReply(found, message=f"Extracted {found['extracted_count']} strategies")
-    # From every group of the session, for the project that its metadata name.
+    # Use every group of the session, for the project in its metadata.
     db.expect_session(session)
     project = project_of(db, session)
     each = [db.extract_strategies(session, one.group_id, project, lang, framework) for one in groups_of(db, session)]

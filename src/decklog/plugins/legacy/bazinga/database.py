@@ -1,4 +1,4 @@
-"""The class under bazinga's name: every part in one."""
+"""The BazingaDB class, which combines all parts."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from decklog.plugins.legacy.bazinga.query import ask, ask_file, faults_of
 from decklog.plugins.legacy.bazinga.sessions import BazingaSessions, groups_of
 from decklog.stores.workflow.router import TestingMode
 
-# In the order in which the router has always answered; what is new comes after.
+# The router's established order; new names follow.
 _NAMED = {
     "agent": "current_agent",
     "status": "response_status",
@@ -40,7 +40,7 @@ def _refused(problem: DecklogError) -> dict[str, Any]:
 
 
 _MOST_ISSUES = 100
-# bazinga's names of the tables that hold group ids, each with where Decklog keeps them.
+# bazinga's names of the tables that have group ids, each with its Decklog source.
 _HOLDERS = {
     "task_groups": "select distinct group_id, run_id from groups",
     "orchestration_logs": "select distinct group_id, stream from entries where group_id is not null and kind <> 'change'",
@@ -55,13 +55,13 @@ _KEPT = "the journal keeps what was written; write new records under a valid id"
 class BazingaDB(BazingaSessions, BazingaKnowledge):
     """A bazinga database that is a Decklog log: `BazingaDB(db_path, quiet=False)`.
 
-    What is refused raises ValueError; the methods that always answered `{"success": False, …}` still do.
+    Refused calls raise ValueError; the methods that always answered `{"success": False, …}` still do.
     """
 
-    # Texts of errors that mean a damaged file, and of those that never do.
+    # Error texts that mean a damaged file, and those that never do.
     CORRUPTION_ERRORS = ("database disk image is malformed", "malformed database schema", "file is not a database")
     QUERY_ERRORS = ("no such column", "no such table", "syntax error", "constraint failed")
-    # Tables in the order in which rows refer to each other.
+    # Tables in the order of their foreign keys.
     SALVAGE_TABLE_ORDER = (
         *("sessions", "task_groups", "orchestration_logs", "state_snapshots", "token_usage", "skill_outputs"),
         *("development_plans", "success_criteria", "context_packages", "context_package_consumers", "consumption_scope"),
@@ -72,7 +72,7 @@ class BazingaDB(BazingaSessions, BazingaKnowledge):
     def route(
         self, current_agent: str, status: str, session_id: str, group_id: str | None = None, testing_mode: str = "full"
     ) -> dict[str, Any]:
-        """Decide who comes next; a report that the workflow does not know is answered with a way out."""
+        """Return the next agent; for a report that the workflow does not know, return a fallback."""
         filled("current_agent", current_agent)
         filled("status", status)
         mode = TestingMode(testing_mode)
@@ -93,13 +93,13 @@ class BazingaDB(BazingaSessions, BazingaKnowledge):
 
     @answers
     def query(self, sql: str, params: tuple[Any, ...] = ()) -> list[dict[str, Any]]:
-        """Answer one question in SQL, read-only, within two seconds and ten thousand rows."""
+        """Run one read-only SQL query, within two seconds and ten thousand rows."""
         filled("sql", sql)
         return ask_file(self.db_path, sql, params) if self.follow() else ask(self.log.db, sql, params)
 
     @answers
     def check_integrity(self) -> dict[str, Any]:
-        """Return whether the file is sound, the hash chains link, and every row equals its newest entry."""
+        """Return whether the file is intact, the hash chains link, and every row equals its newest entry."""
         try:
             faults = faults_of(self.log.db) or [problem.what for problem in self.log.journal.verify().problems]
         except Damaged as problem:
@@ -108,7 +108,7 @@ class BazingaDB(BazingaSessions, BazingaKnowledge):
 
     @answers
     def diagnose_group_ids(self, fix: bool = False) -> dict[str, Any]:
-        """Report group ids that no command would accept, wherever one is kept.
+        """Report invalid group ids in all tables.
 
         Nothing is renamed: entries are never changed, and half a rename would leave references to an id that is gone.
         """

@@ -50,7 +50,7 @@ class BazingaKnowledge(BazingaBase):
         size_bytes: int | None = None,
         supersedes_id: int | None = None,
     ) -> dict[str, Any]:
-        """Leave a file of bazinga/artifacts/SESSION/ for other agents; one that is superseded is offered no more."""
+        """Share a file of bazinga/artifacts/SESSION/ with other agents; a superseded package is no longer offered."""
         check(validate_scope_global_or_group(group_id))
         one_of("package_type", package_type, PackageType)
         one_of("priority", priority, PackagePriority)
@@ -76,11 +76,11 @@ class BazingaKnowledge(BazingaBase):
         return {"package_id": package.number, "file_path": package.file_path, "consumers_created": len(named)}
 
     def _artifact(self, session_id: str, file_path: str) -> tuple[str, str]:
-        """Find a file below the session's artifacts, through links; give the path to store, and where it is."""
+        """Resolve a file below the session's artifacts, following links; return the path to store, and the real path."""
         filled("file_path", file_path)
         folder = os.path.join(self.project_root, "bazinga", "artifacts", session_id)
         inside = os.path.realpath(folder)
-        # A relative path is the caller's, or else the project's.
+        # A relative path is relative to the caller's folder, else to the project.
         for base in (os.getcwd(), self.project_root):
             real = os.path.realpath(os.path.join(base, file_path))
             if real.startswith(inside + os.sep):
@@ -92,7 +92,7 @@ class BazingaKnowledge(BazingaBase):
     def get_context_packages(
         self, session_id: str, group_id: str, agent_type: str, limit: int = 3, include_consumed: bool = False
     ) -> list[dict[str, Any]]:
-        """List what is there for an agent, of its group and of the whole session, the most urgent first."""
+        """List the packages for an agent, of its group and of the whole session, the most urgent first."""
         check(validate_scope_global_or_group(group_id))
         if type(limit) is not int or not 1 <= limit <= 50:
             raise CallRefused(f"limit must be from 1 to 50, got {limit!r}")
@@ -107,7 +107,7 @@ class BazingaKnowledge(BazingaBase):
 
     @answers
     def mark_context_consumed(self, package_id: int, agent_type: str, iteration: int = 1) -> bool:
-        """Mark a package as read by one of those it is for; marking it again changes nothing."""
+        """Mark a package as read by one of its recipients; repeating it changes nothing."""
         self.log.context.consume(str(package_id), ContextAgent(_agent("agent_type", agent_type)), iteration=iteration)
         return True
 
@@ -119,7 +119,7 @@ class BazingaKnowledge(BazingaBase):
             raise CallRefused("package_ids must be a list of integers")
         self.log.groups.update(session_id, group_id, context_references=[str(number) for number in package_ids])
 
-    # What was used
+    # Consumption
 
     @answers
     def save_consumption(
@@ -147,7 +147,7 @@ class BazingaKnowledge(BazingaBase):
     def get_consumption(
         self, session_id: str, group_id: str | None = None, agent_type: str | None = None, limit: int = 50
     ) -> list[dict[str, Any]]:
-        """List what was used, newest first."""
+        """List the recorded uses, newest first."""
         check_group(group_id)
         if (agent_type is not None and agent_type not in tuple(ConsumingAgent)) or group_id == "global":
             return []
@@ -176,7 +176,7 @@ class BazingaKnowledge(BazingaBase):
         }
 
     def used_resources(self, session_id: str, agent: str | None, kind: str | None, limit: int) -> list[dict[str, Any]]:
-        """List what was recorded with `use_resource`, newest first."""
+        """List the uses that `use_resource` recorded, newest first."""
         found = self.log.journal.find(session_id, kind=EntryKind.EVENT, subtype=_USED, limit=MOST_ROWS)
         rows = [
             {
@@ -203,7 +203,7 @@ class BazingaKnowledge(BazingaBase):
         context_hints: list[str] | None = None,
         stack_pattern: list[str] | None = None,
     ) -> dict[str, Any]:
-        """Save an error and its solution; seen again, it is counted."""
+        """Save an error and its solution; count a repeated one."""
         filled("project_id", project_id)
         filled("solution", solution)
         pattern = self.log.patterns.record(
@@ -236,7 +236,7 @@ class BazingaKnowledge(BazingaBase):
         limit: int = 5,
         error_type: str | None = None,
     ) -> list[dict[str, Any]]:
-        """List a project's patterns, the surest first."""
+        """List a project's patterns, by descending confidence."""
         if limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
         wanted = MOST_ROWS if error_type is not None else min(limit, MOST_ROWS)
@@ -249,7 +249,7 @@ class BazingaKnowledge(BazingaBase):
 
     @reports
     def update_error_pattern_confidence(self, pattern_hash: str, project_id: str, success: bool) -> dict[str, Any]:
-        """Return whether a pattern's solution worked."""
+        """Record whether a pattern's solution worked."""
         with self.log.transaction():
             before = self.log.patterns.get(pattern_hash, project_id)
             after = self.log.patterns.judge(
@@ -265,7 +265,7 @@ class BazingaKnowledge(BazingaBase):
 
     @answers
     def cleanup_expired_patterns(self, project_id: str | None = None) -> int:
-        """Remove the patterns that expired; say how many there were."""
+        """Remove expired patterns; return how many."""
         return self.log.patterns.cleanup(project=given(project_id))
 
     @answers
@@ -289,7 +289,7 @@ class BazingaKnowledge(BazingaBase):
         framework: str | None = None,
         strategy_id: str | None = None,
     ) -> dict[str, Any]:
-        """Save an insight; said again, it counts as more helpful. A topic that is not known becomes general."""
+        """Save an insight; a repeated one counts as more helpful. An unknown topic becomes general."""
         filled("project_id", project_id)
         filled("insight", insight)
         saved = self.log.strategies.record(
@@ -311,7 +311,7 @@ class BazingaKnowledge(BazingaBase):
         topic: str | None = None,
         limit: int = 5,
     ) -> list[dict[str, Any]]:
-        """List a project's strategies, the most helpful first; a topic that is not known has none."""
+        """List a project's strategies, the most helpful first; an unknown topic has none."""
         if topic is not None and topic not in tuple(StrategyTopic):
             return []
         found = self.log.strategies.find(
@@ -339,7 +339,7 @@ class BazingaKnowledge(BazingaBase):
     def extract_strategies(
         self, session_id: str, group_id: str, project_id: str, lang: str | None = None, framework: str | None = None
     ) -> dict[str, Any]:
-        """Make strategies of the newest reasoning of a group; an entry counts once."""
+        """Create strategies from the newest reasoning of a group; an entry counts once."""
         check(validate_scope_group_only(group_id))
         self.expect_session(session_id)
         found = self.log.strategies.extract(session_id, group_id, project_id, lang=given(lang), framework=given(framework))

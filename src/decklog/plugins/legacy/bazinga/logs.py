@@ -32,7 +32,7 @@ GROUPINGS = ("agent_type", "agent_id")
 
 
 class BazingaLogs(BazingaBase):
-    """What agents did and said: tokens, interactions, events, outputs of skills and reasoning."""
+    """Logs of agents: tokens, interactions, events, outputs of skills and reasoning."""
 
     # Tokens
 
@@ -40,7 +40,7 @@ class BazingaLogs(BazingaBase):
     def log_tokens(
         self, session_id: str, agent_type: str, tokens: int, agent_id: str | None = None, model: str | None = None
     ) -> None:
-        """Count tokens that an agent used. They are spent already, so no budget refuses them; budgets show them."""
+        """Record used tokens. They are spent already, so no budget refuses them, but budgets count them."""
         if type(tokens) is not int or tokens < 0:
             raise CallRefused(f"tokens must be an integer of 0 or more, got {tokens!r}")
         charge(self, session_id, filled("agent_type", agent_type), tokens, agent_id, model)
@@ -49,7 +49,7 @@ class BazingaLogs(BazingaBase):
     def get_token_summary(self, session_id: str, by: str = "agent_type") -> dict[str, int]:
         """Add tokens up by agent_type or agent_id, with a total.
 
-        The total's name is kept for it: an agent of that name is listed as `agent:total`.
+        The name `total` is reserved: an agent of that name is listed as `agent:total`.
         """
         one_of("grouping", by, GROUPINGS)
         summed: Any = self.log.ledger.summary(by=SpendBy.AGENT if by == "agent_type" else SpendBy.AGENT_ID, run_id=session_id)
@@ -58,14 +58,14 @@ class BazingaLogs(BazingaBase):
 
     # Interactions
 
-    # The number in its session of what was logged last.
+    # The number of the last logged entry in its session.
     _last = 0
 
     @reports
     def log_interaction(
         self, session_id: str, agent_type: str, content: str, iteration: int | None = None, agent_id: str | None = None
     ) -> dict[str, Any]:
-        """Log what an agent said."""
+        """Log an agent's message."""
         filled("session_id", session_id)
         filled("agent_type", agent_type)
         filled("content", content)
@@ -112,7 +112,7 @@ class BazingaLogs(BazingaBase):
         idempotency_key: str | None = None,
         group_id: str = "global",
     ) -> dict[str, Any]:
-        """Save an event; with a key that is known for its subtype and group, the first event stays and comes back."""
+        """Save an event; for a known key of the same subtype and group, return the first event."""
         filled("event_subtype", event_subtype)
         check(validate_scope_global_or_group(group_id))
         entry = self.log.journal.append(
@@ -142,13 +142,13 @@ class BazingaLogs(BazingaBase):
         wanted: dict[str, Any] = {"kind": EntryKind.EVENT, "subtype": event_subtype, "group_id": group_id}
         return [event_row(self, entry) for entry in newest(self, session_id, (EntryKind.EVENT,), limit, **wanted)]
 
-    # Outputs of skills, every one of each
+    # Outputs of skills, including earlier ones
 
     @answers
     def save_skill_output(
         self, session_id: str, skill_name: str, output_data: Any, agent_type: str | None = None, group_id: str | None = None
     ) -> int:
-        """Save what a skill gave back; give its iteration."""
+        """Save a skill's output; return its iteration."""
         filled("skill_name", skill_name)
         group_id = given(group_id)
         check_group(group_id)
@@ -167,7 +167,7 @@ class BazingaLogs(BazingaBase):
     def get_skill_output_all(
         self, session_id: str, skill_name: str | None = None, agent_type: str | None = None, group_id: str | None = None
     ) -> list[dict[str, Any]]:
-        """List the outputs of a skill, or of all of them, newest first."""
+        """List the outputs of a skill, or of all skills, newest first."""
         wanted: dict[str, Any] = {"skill": skill_name, "agent": given(agent_type), "group_id": given(group_id)}
         found = find_all(self.log.outputs.find, session_id, **wanted)
         names = "iteration agent_type=agent group_id timestamp=saved_at output_data=document"
@@ -204,7 +204,7 @@ class BazingaLogs(BazingaBase):
         references: list[str] | None = None,
         tokens: int | None = None,
     ) -> dict[str, Any]:
-        """Save what an agent thought, and count the tokens it took; secrets are taken out on the way."""
+        """Save an agent's reasoning, redacted, and count its tokens."""
         check(validate_scope_global_or_group(group_id))
         one_of("reasoning_phase", reasoning_phase, ReasoningPhase)
         one_of("confidence", confidence, (None, *Confidence))
@@ -246,7 +246,7 @@ class BazingaLogs(BazingaBase):
         limit: int = 50,
         output_format: str = "json",
     ) -> list[dict[str, Any]] | str:
-        """List reasoning, newest first, or write a summary of it for a prompt."""
+        """List reasoning, newest first, or summarize it for a prompt."""
         check_group(group_id)
         if phase is not None:
             one_of("phase", phase, ReasoningPhase)
@@ -256,7 +256,7 @@ class BazingaLogs(BazingaBase):
 
     @answers
     def reasoning_timeline(self, session_id: str, group_id: str | None = None, output_format: str = "json") -> str:
-        """Write all reasoning of a session, oldest first, as JSON or as Markdown."""
+        """Format all reasoning of a session, oldest first, as JSON or as Markdown."""
         check_group(group_id)
         one_of("format", output_format, TIMELINE_FORMATS)
         entries = self._reasoned(session_id, group_id=group_id, oldest_first=True)
@@ -285,7 +285,7 @@ class BazingaLogs(BazingaBase):
         }
 
     def _reasoned(self, session_id: str, *, limit: int | None = None, **filters: Any) -> list[Entry]:
-        """Read reasoning entries, page by page where there are more than one page holds."""
+        """Load reasoning entries, page by page if there are more than fit into one."""
         if limit is not None and limit < 1:
             raise CallRefused(f"limit must be 1 or more, got {limit}")
         return list(islice(find_all(self.log.journal.find, session_id, kind=EntryKind.REASONING, **filters), limit))
@@ -324,7 +324,7 @@ KINDS = ("interaction", "reasoning", "event")
 
 
 def newest(db: BazingaBase, session_id: str, kinds: tuple[str, ...], limit: int, offset: int = 0, **filters: Any) -> list[Entry]:
-    """Read the newest entries of some kinds, without what an import noted for itself; a negative limit means all."""
+    """Load the newest entries of some kinds, without the marks of imports; a negative limit means all."""
     skipped = max(offset, 0)
     wanted = None if limit < 0 else skipped + limit
     found: list[Entry] = []
@@ -365,7 +365,7 @@ def _log_section(entry: Entry) -> str:
 
 
 def payload_of(payload: str | dict[str, Any] | list[Any]) -> dict[str, Any] | list[Any]:
-    """Read a payload, which is a JSON object or list."""
+    """Parse a payload, which is a JSON object or list."""
     value = from_json_text("payload", payload) if isinstance(payload, str) else payload
     if not isinstance(value, (dict, list)):
         raise CallRefused("payload must be a JSON object or list")
@@ -390,7 +390,7 @@ _SUMMARY_END = """
 
 
 def summary(entries: list[Entry]) -> str:
-    """Write the newest entries, which come first, as a table for a prompt."""
+    """Format the newest entries, which come first, as a table for a prompt."""
     if not entries:
         return "No previous reasoning found for this context."
     lines = [_SUMMARY_HEAD, *(_summary_line(entry) for entry in entries[:SHOWN])]
@@ -408,7 +408,7 @@ def _summary_line(entry: Entry) -> str:
 
 
 def timeline(session_id: str, entries: list[Entry]) -> str:
-    """Write entries, oldest first, as Markdown with a heading for every change of group."""
+    """Format entries, oldest first, as Markdown with a heading for every change of group."""
     lines = [f"# Reasoning Timeline: {session_id}", ""]
     group: str | None = None
     for entry in entries:
@@ -428,7 +428,7 @@ def _timeline_entry(entry: Entry) -> list[str]:
     content = entry.body or ""
     if len(content) > LONGEST:
         content = content[:LONGEST] + "..."
-    # A fence inside the text would end ours.
+    # A fence inside the text would end this code block.
     content = content.replace("```", "`\u200b`\u200b`")
     return [f"### [{stamp(entry.at)}] {name} - {entry.phase}{confidence}{lock}", "", "```text", content, "```", "", "---", ""]
 

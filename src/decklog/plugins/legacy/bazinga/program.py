@@ -15,20 +15,20 @@ from decklog.plugins.legacy.bazinga.usage import CommandUsage, Misuse, ProgramRe
 
 
 class ConsentCheck(Protocol):
-    """What the user said of a project that was found, and not named."""
+    """Checks the user's consent to use a project that was found rather than named."""
 
     def check(self, database: str) -> None:
-        """Refuse a log that the user did not say yes to."""
+        """Raise for a log that the user did not trust."""
 
     def opened(self, database: str, log: Decklog) -> None:
-        """Refuse another log in its place, and remember one that was made by this call."""
+        """Raise if another log replaced the trusted one; trust a log that this call created."""
 
 
 _SYNOPSIS = f"usage: {PROGRAM} [--db PATH] [--project-root DIR] [--quiet] [-h] COMMAND [ARGS...]"
 
 
 class WrongStart(Exception):
-    """The words before the command are wrong."""
+    """The words before the command are invalid."""
 
 
 class ProgramCall:
@@ -68,7 +68,7 @@ class ProgramCall:
         return value if equals else left.pop(0)
 
     def place(self) -> tuple[str, str | None]:
-        """Return where the database is, and the project's root where that is known."""
+        """Return the database's location, and the project's root if known."""
         if self.db is not None:
             return self.db, self.root
         if self.root is not None:
@@ -88,9 +88,9 @@ class ProgramCall:
 
 
 def run(arguments: list[str], otherwise: Callable[[], str | None] = lambda: None, consent: ConsentCheck | None = None) -> int:
-    """Run one call and give its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
+    """Run one call and return its exit code: 0 done, 1 refused, 2 no command or an unknown global flag.
 
-    `otherwise` names a log for a call from outside of any project; `consent` decides about a project that was found.
+    `otherwise` returns the log for a call outside any project; `consent` decides about a project that was found.
     """
     try:
         call = ProgramCall(arguments, otherwise)
@@ -102,7 +102,7 @@ def run(arguments: list[str], otherwise: Callable[[], str | None] = lambda: None
     try:
         return _run(call, consent)
     except BrokenPipeError:
-        # The reader went away, as `head` does.
+        # The reader closed the pipe, as `head` does.
         sys.stdout = open("/dev/null", "w")  # noqa: SIM115
         return 0
 
@@ -128,7 +128,7 @@ def _answer(call: ProgramCall, command: BazingaCommand, usage: CommandUsage, con
     values = UsageValues(usage, [] if call.wants_help else call.words)
     if command.opens is None:
         return command.answer(None, values)
-    # Some commands have words or flags for these.
+    # Some commands have words or flags with these names.
     call.db, call.root = values.get("db") or call.db, values.get("project-root") or call.root
     path, root = call.place()
     asked = consent if call.is_found else None
@@ -148,7 +148,7 @@ def _show(reply: ProgramReply, *, quiet: bool) -> int:
     try:
         sys.stdout.write(text)
     except UnicodeEncodeError:
-        # A terminal that can't show the check mark still gets the answer.
+        # Terminals without the check mark still need the answer.
         sys.stdout.write(text.encode("ascii", "replace").decode())
     return reply.exit_code
 

@@ -20,7 +20,7 @@ MARKERS_FILE = "agent-markers.json"
 
 
 def document_of(root: str, sections: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    """Read the sections that a project's files have, in the shape of a workflow; a project without files has none."""
+    """Read the sections of a project's files as a workflow document; empty for a project without files."""
     folder = os.path.join(root, "bazinga", "config")
     steps = _read_file(os.path.join(folder, TRANSITIONS_FILE)) if {"transitions", "rules"} & {*sections} else None
     marks = _read_file(os.path.join(folder, MARKERS_FILE)) if "markers" in sections else None
@@ -39,7 +39,7 @@ def document_of(root: str, sections: tuple[str, ...]) -> dict[str, dict[str, Any
 
 
 def differences(workflow: Workflow, document: dict[str, dict[str, Any]]) -> list[str]:
-    """Return what differs between a document and the workflow in use; what only the workflow has is no difference."""
+    """Return how a document differs from the active workflow; ignore what only the workflow has."""
     used: dict[str, dict[str, dict[str, Any]]] = {
         "transitions": {f"{step.agent} {step.status}": step.values() for step in workflow.transitions()},
         "rules": {str(rule.name): rule.config for rule in workflow.rules()},
@@ -71,7 +71,7 @@ _SESSION_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,199}")
 
 
 class Readiness:
-    """A project, whose log is opened when it is needed: asking whether it is ready makes none."""
+    """Prepares a project. It opens the log only when needed, so that a readiness check creates none."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Readiness:
 
     @property
     def database(self) -> BazingaBase:
-        """The log, opened or made, with the folder it lies in."""
+        """The log; created with its folder if it is missing."""
         if self._database is None:
             if "://" not in self.db_path:
                 os.makedirs(os.path.dirname(os.path.abspath(self.db_path)), exist_ok=True)
@@ -96,7 +96,7 @@ class Readiness:
         return self._database
 
     def check(self) -> dict[str, Any]:
-        """Return whether a session could begin, and change nothing."""
+        """Return whether a session could begin, without changes."""
         exists = "://" in self.db_path or os.path.exists(log_of(self.db_path)[0])
         not_ready = {"db_exists": exists, **dict.fromkeys(COUNTS, 0), "ready": False}
         if not exists:
@@ -108,16 +108,16 @@ class Readiness:
         return {"db_exists": True, **{name: found[name] for name in (*COUNTS, "ready")}}
 
     def seed(self) -> dict[str, Any]:
-        """Write the workflow that is in use down where none was loaded. Which one that is, only a manager changes."""
+        """Store the shipped workflow if none was loaded."""
         workflow = self.database.log.workflow
-        # Where a manager is bound only the manager loads one; the shipped one is in use all the same.
+        # With a registered owner only the owner loads a workflow; the shipped one applies in any case.
         if workflow.ready()["source"] == SHIPPED and not self.database.log.trust.show()["is_bound"]:
             workflow.load(by=PROGRAM)
         found: dict[str, Any] = {**workflow.ready()}
         return {"success": True, "name": found["name"], **{name: found[name] for name in COUNTS}}
 
     def init_session(self, session_id: str | None = None) -> str:
-        """Make the log, and the session's folder for what skills put out; give the session's id. `create_session` begins it."""
+        """Create the log and the folder for the session's skill outputs; return the session id. `create_session` begins it."""
         if session_id is not None and not _SESSION_ID.fullmatch(session_id):
             raise CallRefused(f"session_id {session_id!r} can't name a folder; use letters, digits, _ . and -")
         self.seed()
@@ -126,7 +126,7 @@ class Readiness:
         return named
 
     def compare(self, sections: tuple[str, ...]) -> list[str]:
-        """Return the differences between the project's own files and the workflow in use."""
+        """Return the differences between the project's own files and the active workflow."""
         document = document_of(self.database.project_root, sections)
         return differences(self.database.log.workflow, document) if document else []
 
@@ -137,7 +137,7 @@ class Readiness:
 
     @property
     def behind(self) -> str | None:
-        """Why the file that readers open is behind the log, where it is."""
+        """Why the file for readers is behind the log; None if it is current."""
         return None if self._database is None else self._database.behind
 
     def close(self) -> None:
@@ -152,7 +152,7 @@ class Readiness:
 
 
 class AutoLogger(BazingaLogs):
-    """One session's logger. Failures are counted and returned, and work goes on."""
+    """One session's logger. Failures are counted and returned, never raised."""
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class AutoLogger(BazingaLogs):
     def log_agent_response(
         self, agent_type: str, content: str, iteration: int | None = None, agent_id: str | None = None
     ) -> dict[str, Any]:
-        """Log an answer, and read it back by its number; what the log refuses comes back as `success: false`."""
+        """Log an answer, and read it back by its number; return `success: false` if the log refuses it."""
         try:
             answer = self.log_interaction(self.session_id, agent_type, content, iteration, agent_id)
             if answer["success"]:
@@ -187,7 +187,7 @@ class AutoLogger(BazingaLogs):
         return answer
 
     def get_stats(self) -> dict[str, Any]:
-        """Count what this logger wrote and what it could not."""
+        """Count the successful and failed writes of this logger."""
         logged = sum(self._logged.values())
         return {
             "session_id": self.session_id,

@@ -20,7 +20,7 @@ _MAKING = 4919131752989214
 
 @lru_cache
 def shipped_views() -> dict[str, str]:
-    """Return each view's name and its select, as this version ships them."""
+    """Return the name and the select of each view that this version ships."""
     with open(os.path.join(os.path.dirname(__file__), "views.postgres.sql"), encoding="utf-8") as file:
         lines = [line for line in file if not line.startswith("--")]
     found = {}
@@ -32,18 +32,18 @@ def shipped_views() -> dict[str, str]:
 
 
 def make_views(database: Database) -> None:
-    """Create the views, or replace those that are not the shipped ones; without the right to, do nothing."""
+    """Create or update the views; do nothing without the right to."""
     if database.read_only or not database.read(lambda: missing_views(database)):
         return
     try:
         database.write(lambda: _create_views(database))
     except Denied:
-        # This role may not; its questions bring the views with them.
+        # A role without this right defines the views in each query.
         return
 
 
 def missing_views(database: Database) -> dict[str, str]:
-    """Return the views that a log lacks or has in another form."""
+    """Return the views that a log lacks or that differ."""
     found = database.one("select obj_description(to_regnamespace(:schema)::oid, 'pg_namespace')", {"schema": SCHEMA})
     return {} if found == (_views_digest(),) else dict(shipped_views())
 
@@ -75,7 +75,7 @@ def ask(database: Database, sql: str, parameters: Sequence[Any] = ()) -> list[di
 
 
 def ask_file(path: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
-    """Answer one statement from the file that readers open."""
+    """Run one statement on the file for readers."""
     found = answered(address_of(path), path, sql, parameters, views={}, seconds=SECONDS, most_bytes=BYTES)
     with found as (names, rows):
         return _shown(names, rows)
@@ -89,7 +89,7 @@ def _ask_log(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractCont
 
 
 def _ask_postgres(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
-    # psycopg comes with an extra.
+    # psycopg is an optional dependency.
     from decklog.db.postgres.query import answered as answered_by_server
 
     lacking = database.read(lambda: missing_views(database))
@@ -125,18 +125,18 @@ def _unique_names(names: list[str]) -> list[str]:
 
 
 def _value(value: Any) -> Any:
-    """Return a value that JSON can hold; bytes are shown as SQL writes them."""
+    """Convert a value to JSON; show bytes as SQL does."""
     if isinstance(value, (bytes, memoryview, bytearray)):
         return f"x'{bytes(value).hex()}'"
     if isinstance(value, Decimal):
         value = int(value) if value == value.to_integral_value() else float(value)
     if isinstance(value, float) and value - value != 0:
-        return str(value)  # neither infinity nor "not a number" is JSON
+        return str(value)  # JSON has no infinity and no "not a number"
     return value if value is None or isinstance(value, (str, int, float, dict, list)) else str(value)
 
 
 def faults_of(database: Database) -> list[str]:
-    """Return the faults that SQLite finds in its file; PostgreSQL checks its own."""
+    """Return the problems that SQLite finds in its file; PostgreSQL checks its own."""
     if database.engine != "sqlite":
         return []
     rows = database.read(lambda: database.rows("pragma integrity_check(20)", {})[1])

@@ -53,7 +53,7 @@ class BazingaSessions(BazingaLogs):
         initial_branch: str | None = None,
         metadata: str | dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Create a session; one that is there already comes back as it is."""
+        """Create a session; return an existing one unchanged."""
         filled("session_id", session_id)
         filled("requirements", requirements)
         one_of("mode", mode, MODES)
@@ -66,11 +66,11 @@ class BazingaSessions(BazingaLogs):
 
     @answers
     def update_session_status(self, session_id: str, status: str) -> None:
-        """Set a session's status. Any status may follow any other; the end time follows."""
+        """Set a session's status. Every transition is allowed; the end time follows the status."""
         if status not in VALID_SESSION_STATUSES:
             raise CallRefused(f"Invalid status: {status!r}", valid_statuses=list(VALID_SESSION_STATUSES))
         if status in ENDED:
-            # Callers of bazinga check their criteria themselves; the journal keeps that this end was not checked here.
+            # Callers of bazinga check their criteria themselves; the journal records that this end was not checked here.
             self.log.runs.finish(session_id, status=RunStatus(status), force=True, reason="set through bazinga-db")
         else:
             self.log.runs.update(session_id, status=RunStatus(status))
@@ -89,7 +89,7 @@ class BazingaSessions(BazingaLogs):
         found = islice(find_all(self.log.runs.find), None if limit < 0 else limit)
         return [session_row(run, json_text) for run in found]
 
-    # States, of which every version is kept
+    # States, with all versions
 
     @answers
     def save_state(self, session_id: str, state_type: str, state_data: Any, group_id: str = "global") -> dict[str, Any]:
@@ -102,7 +102,7 @@ class BazingaSessions(BazingaLogs):
 
     @answers
     def get_latest_state(self, session_id: str, state_type: str, group_id: str = "global") -> Any:
-        """Return the present state; None when there is none."""
+        """Return the current state; None when there is none."""
         check(validate_scope_global_or_group(group_id))
         if state_type not in STATE_TYPES or (state_type == "investigation" and group_id.lower() == "global"):
             return None
@@ -116,7 +116,7 @@ class BazingaSessions(BazingaLogs):
     ) -> dict[str, Any]:
         """Save one iteration of an investigation: its state and its event, both or neither.
 
-        An iteration sent again keeps its first event, and never takes the state back.
+        A repeated iteration keeps its first event, and never reverts the state.
         """
         check(validate_investigation_inputs(group_id, iteration, status))
         state, event = _document("state_data", state_data), _document("event_payload", event_payload)
@@ -155,9 +155,9 @@ class BazingaSessions(BazingaLogs):
         complexity: int | None = None,
         security_sensitive: bool | None = None,
     ) -> dict[str, Any]:
-        """Create a group, or change what is given of one that is there; what is not given keeps its value.
+        """Create a group, or change the given fields of an existing one.
 
-        A status of pending is the default of a new group and takes nothing back from one that is there.
+        A status of pending is the default of a new group; it does not reset an existing one.
         """
         fields = _fields(locals())
         problem = validate_task_group_id(group_id)
@@ -191,7 +191,7 @@ class BazingaSessions(BazingaLogs):
         blocking_issues_count: int | None = None,
         speckit_task_ids: list[str] | None = None,
     ) -> dict[str, Any]:
-        """Change what is given of a group; one that is missing is made with all of it, unless auto_create is off."""
+        """Change the given fields of a group; create a missing one from them, unless auto_create is off."""
         arguments = locals()
         problem = validate_task_group_id(group_id)
         if problem is not None:
@@ -209,7 +209,7 @@ class BazingaSessions(BazingaLogs):
 
     @answers
     def get_task_groups(self, session_id: str, status: str | None = None) -> list[dict[str, Any]]:
-        """List a session's groups in the order in which they were made."""
+        """List a session's groups in the order of creation."""
         return [group_row(group, json_text) for group in groups_of(self, session_id, given(status))]
 
     # Criteria
@@ -218,7 +218,7 @@ class BazingaSessions(BazingaLogs):
     def save_success_criteria(self, session_id: str, criteria: list[dict[str, Any]]) -> None:
         """Replace a session's criteria by the list, all or none: others are removed.
 
-        What it does not say of one that is there is cleared; the journal keeps what was.
+        Omitted fields of an existing criterion are cleared; the journal keeps the old values.
         """
         wanted = [_read_criterion(item) for item in items_of("criteria", criteria, "objects")]
         with self.log.transaction():
@@ -232,7 +232,7 @@ class BazingaSessions(BazingaLogs):
 
     def _record(self, session_id: str, wanted: list[dict[str, Any]]) -> list[Criterion]:
         present = {criterion.criterion: criterion for criterion in self._all(session_id)}
-        # Whether it is required is changed by an update alone, so what is there is recorded as it is.
+        # Only an update changes whether it is required, so keep the current value here.
         kept = [
             {**item, "required_for_completion": present[item["criterion"]].required} if item["criterion"] in present else item
             for item in wanted
@@ -255,7 +255,7 @@ class BazingaSessions(BazingaLogs):
 
     @answers
     def get_success_criteria(self, session_id: str) -> list[dict[str, Any]]:
-        """List a session's criteria in the order in which they were saved."""
+        """List a session's criteria in the order of creation."""
         return [_criterion_row(self, criterion) for criterion in self._all(session_id)]
 
     @answers
@@ -267,7 +267,7 @@ class BazingaSessions(BazingaLogs):
         actual: str | None = None,
         evidence: str | None = None,
     ) -> None:
-        """Change what is given of a criterion, named by its exact text."""
+        """Change the given fields of a criterion, named by its exact text."""
         filled("criterion", criterion)
         if status is not None:
             one_of("status", status, CriterionStatus)
@@ -289,7 +289,7 @@ class BazingaSessions(BazingaLogs):
         total_phases: int,
         metadata: dict[str, Any] | None = None,
     ) -> None:
-        """Save a session's plan, or replace it with what is given; when it was first made stays."""
+        """Save a session's plan, or replace it; its creation time stays."""
         given: dict[str, Any] = {"current_phase": current_phase, "metadata": metadata}
         with self.log.transaction():
             self.log.plans.record(session_id, original_prompt, plan_text, _anew(phases), total_phases=total_phases, **given)
@@ -306,7 +306,7 @@ class BazingaSessions(BazingaLogs):
     def _plan(self, session_id: str) -> dict[str, Any]:
         plan, phases = self.log.plans.get(session_id), self.log.plans.phases(session_id)
         return {
-            # A session has one plan, so the session's own number names it where readers have none.
+            # A session has one plan, so the session's number is the plan's id without a file for readers.
             "id": self.id_where("development_plans", find_stream_number(self.log.db, session_id), session_id=session_id),
             **columns_of(plan, "session_id=run_id original_prompt plan_text"),
             "phases": [phase_row(phase) for phase in phases],
@@ -317,9 +317,9 @@ class BazingaSessions(BazingaLogs):
     def update_plan_progress(
         self, session_id: str, phase_id: int | str, status: str, progress_percent: int | None = None
     ) -> None:
-        """Mark a phase, named by its number or its name; one in progress becomes the plan's current phase.
+        """Set the status of a phase, named by number or name; one in progress becomes the plan's current phase.
 
-        Those who mark different phases never undo each other.
+        Concurrent calls for different phases do not overwrite each other.
         """
         one_of("status", status, PhaseStatus)
         with self.log.transaction():
@@ -327,11 +327,11 @@ class BazingaSessions(BazingaLogs):
             if phase.status is PhaseStatus.IN_PROGRESS:
                 self.log.plans.update(session_id, current_phase=phase.number)
 
-    # What a person looks at
+    # Dashboard
 
     @answers
     def get_dashboard_snapshot(self, session_id: str) -> dict[str, Any]:
-        """Return a session, its states, groups, tokens, criteria and newest entries, as they were at one moment.
+        """Return a session with its states, groups, tokens, criteria and newest entries, as one consistent snapshot.
 
         `recent_logs` are the newest entries of all three kinds.
         """
@@ -369,13 +369,13 @@ _NOT_FIELDS = ("self", "group_id", "session_id", "auto_create")
 
 
 def groups_of(db: BazingaBase, session_id: str, status: str | None = None) -> list[Group]:
-    """Read all groups of a session, of one status or of all."""
+    """Load all groups of a session, optionally with one status."""
     wanted: Any = status
     return list(find_all(db.log.groups.find, session_id, status=wanted))
 
 
 def _fields(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields among a method's arguments that were given, checked as bazinga checks them."""
+    """Return the given arguments as fields, checked as bazinga checks them."""
     fields = {name: value for name, value in arguments.items() if value is not None and name not in _NOT_FIELDS}
     for name in _BLANK_MEANS_NONE:
         if name in fields and not str(fields[name]).strip():
@@ -409,14 +409,14 @@ def _read_criterion(item: object) -> dict[str, Any]:
 
 
 def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
-    """Return a criterion as a row of bazinga's table."""
+    """Build a row of bazinga's table from a criterion."""
     row = criterion_row(criterion)
     known_by = {name: row[name] for name in ("session_id", "criterion")}
     return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
 
 
 def _anew(phases: Any) -> Any:
-    """Return phases in which one without a status is reset to pending."""
+    """Reset phases without a status to pending."""
     if not isinstance(phases, list):
         return phases
     fresh = {"status": "pending", "progress_percent": 0}
@@ -424,7 +424,7 @@ def _anew(phases: Any) -> Any:
 
 
 def phase_row(phase: PlanPhase) -> dict[str, Any]:
-    """Return a phase as an item of the plan's list, with its present status."""
+    """Build an item of the plan's list from a phase, with its current status."""
     row: dict[str, Any] = {"phase": phase.number, "name": phase.name, **phase.extra, "status": str(phase.status)}
     row["progress_percent"] = phase.progress_percent
     if phase.started_at is not None:

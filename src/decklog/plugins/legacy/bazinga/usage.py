@@ -1,4 +1,4 @@
-"""A command's words, parsed by its usage line, and its reply."""
+"""Parse a command's words by its usage line, and format its reply."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class ProgramReply:
         return 1 if failed else self.code
 
     def shown(self, *, quiet: bool) -> str:
-        """Write the answer as standard output has it."""
+        """Format the answer for standard output."""
         parts = []
         if self.message and not quiet and not self.exit_code:
             parts.append(f"\u2713 {self.message}")
@@ -39,16 +39,16 @@ class ProgramReply:
 
 
 _PARTS = re.compile(r"\[[^\]]*\]|\S+")
-# Text that only begins with dashes, such as a Markdown rule, is text.
+# Text that only begins with dashes, such as a Markdown rule, is no flag.
 _FLAG = re.compile(r"--[A-Za-z][\w-]*(=.*)?", re.DOTALL)
 
 
 class Misuse(CallRefused):
-    """The command line itself is wrong."""
+    """The command line is wrong."""
 
 
 class CommandUsage:
-    """What a command takes, read from its usage line.
+    """The parameters of a command, parsed from its usage line.
 
     `NAME` is a required word, `[NAME]` an optional one, `NAME...` takes the rest; `[--flag VALUE]` and `[--switch]` are
     flags, `|` parts another name for one, and a `*` after a name lets the flag stand without dashes.
@@ -163,7 +163,7 @@ class UsageValues:
         return self.named.get(name, self.flags.get(name))
 
     def text(self, name: str, default: str) -> str:
-        """Return an optional word or a flag's value; one that is blank was given, and is not the default."""
+        """Return an optional word or a flag's value; a blank one counts as given and does not become the default."""
         value = self.get(name)
         return default if value is None else value
 
@@ -227,7 +227,7 @@ class UsageValues:
 
 
 def whole(name: str, text: str, *, low: int | None = None, high: int | None = None) -> int:
-    """Read a whole number within bounds."""
+    """Parse a whole number within bounds."""
     try:
         number = int(text)
     except ValueError:
