@@ -15,7 +15,7 @@ from decklog.transfer.recover.pages import UNREADABLE, Cell, DatabasePage, Pages
 _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 _TABLE, _RECORD = COLUMNS.index("record_table"), COLUMNS.index("record_id")
-# A stream's own row counts more than one entry.
+# A row of the table of streams counts more than one entry.
 _VOTES_OF_A_STREAM = 2
 _SCHEMA = """
     create table found (
@@ -37,7 +37,7 @@ class RecoveredRows:
         self._db.execute(_SCHEMA)
 
     def take_pages(self, pages: Pages, progress: Callable[[int, int], None]) -> None:
-        """Store everything in the pages that looks like an entry or is a blob."""
+        """Store all rows that look like entries or are blobs."""
         self._db.execute("begin")
         unclear = [page.index for page in pages.all(progress) if not self._take_page(pages, page)]
         for index in unclear:
@@ -48,7 +48,7 @@ class RecoveredRows:
         self._db.execute("commit")
 
     def _take_page(self, pages: Pages, page: DatabasePage) -> bool:
-        """Store the rows in a page's list; return whether the list is complete."""
+        """Store the listed rows of a page; return whether the list is complete."""
         cells, is_sound = pages.cells(page)
         others, has_entries = [], False
         for cell in cells:
@@ -66,7 +66,7 @@ class RecoveredRows:
             else:
                 others.append(cell)
         if has_entries:
-            # A page has rows of one table: what is no entry here was one.
+            # A page has rows of one table, so the unreadable rows here were entries.
             for cell in others:
                 self._keep(cell, not page.is_newest, [None] * len(COLUMNS))
         return is_sound and not (has_entries and others)
@@ -124,7 +124,7 @@ class RecoveredRows:
         for id, rowid, stream, seq, is_old in found:
             by_number = known.get(rowid // STREAM_SIZE)
             places = {(by_number, rowid % STREAM_SIZE)} if by_number is not None and rowid % STREAM_SIZE else set()
-            # A name that is most entries' of no number is a damaged one, unless nothing better is known.
+            # A name that wins no vote is damaged, unless there is nothing better.
             if stream in names or (stream is not None and by_number is None):
                 places.add((stream, seq))
             is_doubtful = len(places) > 1 or stream is None
@@ -140,7 +140,7 @@ class RecoveredRows:
         return sorted((str(row[0]) for row in found), key=lambda name: (name.startswith("@"), name))
 
     def entries(self, stream: str) -> "Iterator[tuple[int, list[Version]]]":
-        """Yield a stream's numbers in order, each with the versions of its entry that were found, the likeliest first."""
+        """Yield the sequence numbers of a stream in order, each with its entry's versions, the likeliest first."""
         sql = """
             select places.seq, payload, is_doubtful
               from places
@@ -174,7 +174,7 @@ class RecoveredRows:
         return [Version(stream, seq, payload, False) for seq, payload in rows]
 
     def records(self, stream: str) -> Iterator[tuple[int, str, str]]:
-        """Yield the rows that were found in a stream's tables: the table's place, the id and the image."""
+        """Yield the rows found in a stream's tables: the table's index, the id and the image."""
         yield from self._db.execute("select place, record_id, image from records where stream = ? order by place, 2", (stream,))
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
@@ -186,7 +186,7 @@ class RecoveredRows:
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an entry in a place, by its bytes. A doubtful one counts only when its hash fits."""
+    """One version of an entry at a position, as bytes. A doubtful one counts only if its hash fits."""
 
     stream: str
     seq: int
@@ -194,9 +194,9 @@ class Version:
     is_doubtful: bool
 
     def values(self, payload: bytes | None = None, *, errors: str = "strict") -> dict[str, Any] | None:
-        """Read the entry, as one of this place; None when its columns hold what they can't hold.
+        """Decode the entry at this position; None if it has impossible values.
 
-        `errors` is as in `bytes.decode`: with `replace`, as much is read as can be.
+        `errors` is as in `bytes.decode`: `replace` decodes as much as possible.
         """
         try:
             return self.placed(values_of(self.payload if payload is None else payload, errors=errors))
@@ -204,7 +204,7 @@ class Version:
             return None
 
     def placed(self, values: list[Any]) -> dict[str, Any]:
-        """Name the values of a row, as an entry of this place."""
+        """Return the values of a row by column, as an entry at this position."""
         if len(values) != len(COLUMNS):
             raise ValueError("this is no entry")
         named = dict(zip(COLUMNS[1:], values[1:], strict=True))
@@ -212,7 +212,7 @@ class Version:
 
 
 def in_digits(link: Any) -> Any:
-    """Return a hash as entries tell it; older logs have it so in their rows."""
+    """Return a hash in hexadecimal, as entries contain it; rows of older logs have this form already."""
     return link.hex() if type(link) is bytes else link
 
 

@@ -14,7 +14,7 @@ from decklog.db.sqlite.damage import FRAME_HEADER_SIZE, HEADER_SIZE, WriteAheadL
 _INTEGERS = {1: 1, 2: 2, 3: 3, 4: 4, 5: 6, 6: 8}
 _TYPE_SIZES = {**_INTEGERS, 0: 0, 7: 8, 8: 0, 9: 0}
 _CONSTANTS = {0: None, 8: 0, 9: 1}
-# The errors raised by reading bytes that are not a row.
+# The errors raised by decoding bytes that are not a row.
 UNREADABLE = (IndexError, ValueError, KeyError, TooShort)
 
 
@@ -48,7 +48,7 @@ def types_at(data: bytes, place: int) -> tuple[list[int], int]:
 
 
 def size_of(types: list[int]) -> int:
-    """Count the bytes that the values of some types take."""
+    """Return the size of values of some types in bytes."""
     return sum(kind - 12 >> 1 if kind >= 12 else _TYPE_SIZES[kind] for kind in types)
 
 
@@ -66,7 +66,7 @@ def spans_of(payload: bytes) -> list[tuple[int, int, int]]:
 
 
 def value_of(kind: int, data: bytes, *, errors: str = "strict") -> Any:
-    """Read one value; `errors` is as in `bytes.decode`."""
+    """Decode one value; `errors` is as in `bytes.decode`."""
     if kind >= 12:
         return data.decode(errors=errors) if kind & 1 else data
     if kind in _INTEGERS:
@@ -75,7 +75,7 @@ def value_of(kind: int, data: bytes, *, errors: str = "strict") -> Any:
 
 
 def values_of(payload: bytes, *, errors: str = "strict") -> list[Any]:
-    """Read a whole row."""
+    """Decode a whole row."""
     return [value_of(kind, payload[start:end], errors=errors) for kind, start, end in spans_of(payload)]
 
 
@@ -84,15 +84,15 @@ _LEAF, _OTHER_TREES = 13, (2, 5, 10)
 _LARGEST_ROW = 256 * 1024 * 1024
 _SIZES = (512, 1024, 2048, 4096, 8192, 16384, 32768, 65536)
 _SAMPLED = 400
-# The head of an entry: no value for its position, the stream, the number, a time of 27 characters, a hash of 32 bytes.
+# The header of an entry: null for its position, the stream, the number, a time of 27 characters, a hash of 32 bytes.
 _ENTRY = re.compile(rb"[\x18-\x7f]\x00(?:[\x0d-\x7f]|[\x81-\x83][\x00-\x7f])[\x01-\x06\x08\x09]CL", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One row as it was found: its row id, its bytes, and the first of the other pages that it lies on."""
+    """One row as found: its row id, its bytes, and its first overflow page."""
 
-    # None where it is unknown.
+    # None if unknown.
     rowid: int | None
     payload: bytes
     overflow: int = 0
@@ -100,7 +100,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class DatabasePage:
-    """One page as it was found. `is_newest` when no later version of it was; its number is 0 where it is unknown."""
+    """One page as found. `is_newest` if no later version was found; `number` is 0 if unknown."""
 
     index: int
     number: int
@@ -118,7 +118,7 @@ class Pages:
         is_log = [_is_write_ahead_log(content, self.size) for content in contents]
         self._files = [content for content, other in zip(contents, is_log, strict=True) if not other]
         self._logs = [content for content, other in zip(contents, is_log, strict=True) if other]
-        # Every version of every page: the file, where it begins there, and its number.
+        # Every version of every page: the file's content, the offset in it, and the page number.
         self._places = [*self._places_in_files(), *self._places_in_logs()]
         self._newest: dict[int, int] = {}
         for index, (_, _, number, is_sound) in enumerate(self._places):
@@ -132,7 +132,7 @@ class Pages:
                 yield content, (number - 1) * self.size, number, True
 
     def _places_in_logs(self) -> Iterator[tuple[bytes, int, int, bool]]:
-        """Yield the committed frames, those of earlier rounds first, and those whose page is unknown."""
+        """Yield the committed frames, those before the last WAL reset first, and those with an unknown page."""
         for content in self._logs:
             log = WriteAheadLog(content, self.size)
             frames = log.frames
@@ -145,7 +145,7 @@ class Pages:
                 if frame is None:
                     yield content, HEADER_SIZE + place * (FRAME_HEADER_SIZE + self.size) + FRAME_HEADER_SIZE, 0, False
                 elif frame.is_current:
-                    # Where the one before is damaged, nothing can be said against this one.
+                    # After a damaged frame, the checksum chain can't be checked.
                     is_sound = frame.follows or place == 0 or frames[place - 1] is None
                     yield content, frame.start, frame.page, is_sound
 
@@ -173,7 +173,7 @@ class Pages:
     # Rows
 
     def cells(self, page: DatabasePage) -> tuple[list[Cell], bool]:
-        """Return the rows of a leaf, as far as they can be read, and whether its own list leads to all that the page holds."""
+        """Return the readable rows of a leaf, and whether its list covers all of the page."""
         head = 100 if page.content.startswith(_MAGIC) else 0
         kind = page.content[head] if len(page.content) > head + 8 else 0
         if kind != _LEAF:
@@ -227,7 +227,7 @@ class Pages:
         content, start, _, _ = self._places[self._newest[number]]
         return content[start : start + self.size]
 
-    # Rows that no list contains
+    # Rows missing from page lists
 
     def claim(self, cell: Cell) -> None:
         """Mark the overflow pages of a row as its own."""
@@ -235,7 +235,7 @@ class Pages:
             self._claimed.update(number for number, _ in self._overflow(cell.overflow, len(cell.payload)))
 
     def stray_entries(self, page: DatabasePage) -> Iterator[Cell]:
-        """Look for entries in a page by their pattern, ignoring the page's own list."""
+        """Find entries in a page by their pattern, ignoring the page's own list."""
         if page.number in self._claimed:
             return
         for match in _ENTRY.finditer(page.content):
@@ -247,7 +247,7 @@ class Pages:
 
 
 def _rowid_before(page: bytes, place: int) -> int | None:
-    """Read the row id backwards: of a number's bytes only the last is below 128."""
+    """Decode the row id before a position: only the last byte of a number is below 128."""
     start = place - 1
     while start > 0 and place - start < 9 and page[start - 1] >= 0x80:
         start -= 1
@@ -259,12 +259,12 @@ def _read(path: str) -> bytes:
     if not os.path.exists(path) or not os.path.getsize(path):
         return b""
     with open(path, "rb") as file:
-        # A map of a file gives bytes like any other when it is sliced.
+        # A slice of a memory map is bytes, too.
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)  # type: ignore[return-value]
 
 
 def _page_size(contents: list[bytes]) -> int:
-    """Take the page size from a header, or where all are damaged the one with which most pages look like pages."""
+    """Return the page size from a header; if all are damaged, the size with the most valid pages."""
     for content in contents:
         size = int.from_bytes(content[16:18], "big")
         if content[:16] == _MAGIC and is_page_size(65536 if size == 1 else size):
@@ -272,7 +272,7 @@ def _page_size(contents: list[bytes]) -> int:
         if (log := WriteAheadLog(content[:HEADER_SIZE])).has_sound_header:
             return log.page_size
     shares = {size: max((max(_share(one, size), _share_in_log(one, size)) for one in contents), default=0.0) for size in _SIZES}
-    # At every multiple of the right size a page begins as well, and at its parts there are few.
+    # Prefer the smallest good size: multiples of the page size match as well, its fractions rarely.
     return next(size for size in _SIZES if shares[size] >= 0.8 * max(shares.values()))
 
 
@@ -283,14 +283,14 @@ def _is_write_ahead_log(content: bytes, size: int) -> bool:
 
 
 def _share(content: bytes, size: int, start: int = 0, gap: int = 0) -> float:
-    """Return what share of the pages, of some, begins as pages of a tree do."""
+    """Return the share of sampled pages that begin like pages of a tree."""
     step = size + gap
     places = range(start, len(content) - 8, max(1, len(content) // step // _SAMPLED) * step)
     return sum(_begins_a_tree(content[place : place + 8], size) for place in places) / max(1, len(places))
 
 
 def _begins_a_tree(head: bytes, size: int) -> bool:
-    """Return whether this is how a page of a tree begins: its rows lie behind the list of them; where it has none, at its end."""
+    """Return whether this is a valid page header: rows follow their list; without rows, the content starts at the page's end."""
     count, rows = int.from_bytes(head[3:5], "big"), int.from_bytes(head[5:7], "big") or 65536
     return head[0] in (_LEAF, *_OTHER_TREES) and (8 + 2 * count <= rows <= size if count else rows == size)
 

@@ -18,7 +18,7 @@ Values = dict[str, Any]
 
 _INTEGERS = ("seq", "iteration", "redacted")
 _PLACE = ("pos", "stream", "seq")
-# Two hashes that differ in so few digits are the same one, damaged.
+# Two hashes that differ in at most this number of digits are the same one, damaged.
 _FEW_DIGITS = 4
 _ZEROS = "0" * 16
 _MOST_TRIES = 100_000
@@ -49,7 +49,7 @@ class RecoveredEntry:
 
 
 class BitRepair:
-    """Finds the one bit that flipped in an entry: of all bits there are, only the right one gives the right hash."""
+    """Finds a flipped bit in an entry: only the correct bit gives the correct hash."""
 
     def __init__(self) -> None:
         self._tries_left = _MOST_TRIES
@@ -63,13 +63,13 @@ class BitRepair:
 
 
 def _flipped(version: Version) -> Iterator[Values]:
-    """Yield what an entry is with each one of its bits the other way, where it is sound then."""
+    """Yield the valid values of an entry with each one of its bits flipped."""
     payload = version.payload
     try:
         spans = spans_of(payload)
     except UNREADABLE:
         spans = []
-    # Another bit in the head may cut the row into other values: all of it is read anew.
+    # A bit of the header may change the borders of values, so decode the whole row again.
     head = spans[0][1] if spans else len(payload)
     for flipped in _flips(payload[:head]):
         values = version.values(flipped + payload[head:])
@@ -80,12 +80,12 @@ def _flipped(version: Version) -> Iterator[Values]:
 
 
 def _flipped_values(version: Version, spans: list[tuple[int, int, int]]) -> Iterator[Values]:
-    """Yield what an entry is with one bit of one value the other way; the other values are read once."""
+    """Yield an entry with one bit of one value flipped; the other values are decoded once."""
     parts = [(kind, version.payload[start:end]) for kind, start, end in spans]
     values = version.placed([_read(*part) for part in parts])
     unsound = {name for name in values if not _may_hold(name, values[name])}
     for name, (kind, data) in zip(COLUMNS, parts, strict=True):
-        # The place of an entry is known; and one bit does not mend two values.
+        # The position of an entry is known, and one bit can't repair two values.
         if name in _PLACE or unsound - {name}:
             continue
         for flipped in _flips(data):
@@ -101,7 +101,7 @@ def _flips(data: bytes) -> Iterator[bytes]:
 
 
 def _read(kind: int, data: bytes) -> Any:
-    """Read one value; what is no text is left as bytes, which no column holds."""
+    """Decode one value; leave invalid text as bytes, which no column accepts."""
     try:
         return value_of(kind, data)
     except UNREADABLE:
@@ -109,13 +109,13 @@ def _read(kind: int, data: bytes) -> Any:
 
 
 class StreamProof:
-    """Walks one stream, and chooses the version of each entry that fits its neighbours."""
+    """Reads one stream, and chooses the version of each entry that fits its neighbours."""
 
     def __init__(self, findings: RecoveredRows, stream: str, mending: BitRepair) -> None:
         self._entries = findings.entries(stream)
         self._mending = mending
         self._before: RecoveredEntry | None = None
-        # The hashes of versions that were not chosen: what follows from one of them is of another history.
+        # The hashes of rejected versions: entries that follow from one of them belong to another history.
         self._passed_over: set[str] = set()
 
     def run(self) -> Iterator[RecoveredEntry]:
@@ -152,7 +152,7 @@ def _readable(versions: list[Version]) -> list[Values]:
 
 
 def _fitting(previous: str, readable: list[Values], following: list[Values]) -> Values | None:
-    """Choose what follows from the hash before it; its own may be damaged, and is then made anew."""
+    """Choose the version that follows from the previous hash; recompute its own hash if that is damaged."""
     fitting = [values for values in readable if follows(previous, values)]
     if fitting:
         return next((one for one in fitting if any(follows(one["hash"], after) for after in following)), fitting[0])
@@ -173,7 +173,7 @@ def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntr
 
 
 def _altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
-    """Take what can be read of an entry that is known not to be as it was; a doubtful one only where just this one is missing."""
+    """Return the readable values of an altered entry; use a doubtful version only between two known entries."""
     for version in versions:
         if (is_surrounded or not version.is_doubtful) and (values := version.values(errors="replace")) is not None:
             return RecoveredEntry(values={**values, "hash": str(values["hash"])}, standing=EntryCertainty.ALTERED)
@@ -197,7 +197,7 @@ def follows(previous: str, values: Values) -> bool:
 
 
 def is_sound(values: Values) -> bool:
-    """Return whether columns hold what they may hold at all."""
+    """Return whether all columns have possible values."""
     return all(_may_hold(name, value) for name, value in values.items())
 
 
@@ -206,7 +206,7 @@ def _may_hold(name: str, value: Any) -> bool:
         return type(value) is int and value in (0, 1) if name == "redacted" else type(value) in (int, type(None))
     if value is None:
         return name not in ("at", "hash")
-    # No text that was written has a NUL, and a range of zeros reads as many; in a hash, as more of the digit than chance brings.
+    # No valid text has a NUL. Zeroed bytes decode as NULs, or in a hash as more zeros than chance gives.
     if type(value) is not str or "\0" in value:
         return False
     return _is_time(value) if name == "at" else name != "hash" or _ZEROS not in value

@@ -21,7 +21,7 @@ from decklog.transfer.recover.findings import RecoveredRows
 from decklog.transfer.recover.proof import EntryCertainty, RecoveredEntry
 
 Values = dict[str, Any]
-# The table that is referred to, and pairs of a column and the one there that it names.
+# The referenced table, and pairs of a column and the referenced column.
 Reference = tuple[str, list[tuple[str, str]]]
 
 
@@ -35,7 +35,7 @@ class Lost:
 
 
 class Parents:
-    """Looks up what the images of changes refer to, by the foreign keys of a SQLite log."""
+    """Finds the records that images of changes refer to, by the foreign keys of a SQLite log."""
 
     def __init__(self, db: Database, record_classes: Mapping[str, type[Record]]) -> None:
         self._db = db
@@ -43,7 +43,7 @@ class Parents:
         self._known: dict[str, list[Reference]] = {}
 
     def image_of(self, values: Values) -> Values | None:
-        """Read the image of a record from an entry; None when it has none, or when the record was removed."""
+        """Parse the image of a record from an entry; None if it has none, or if the record was removed."""
         record_class = self._classes.get(values["record_table"] or "")
         try:
             image = from_json(values["payload"] or "")
@@ -59,7 +59,7 @@ class Parents:
         return image is None or self._classes[values["record_table"]].stream_of(image) == stream
 
     def lost(self, values: Values) -> Iterator[Lost]:
-        """Yield the records that an entry's own refers to and that are not there."""
+        """Yield the missing records that an entry's record refers to."""
         image = self.image_of(values)
         for table, pairs in self._references(values["record_table"]) if image is not None else []:
             named = {there: image.get(here) for here, there in pairs}  # type: ignore[union-attr]
@@ -88,7 +88,7 @@ _TOGETHER = 500
 
 
 def record_lost_texts(log: Decklog) -> None:
-    """Write an event into each stream that names texts which were not found."""
+    """Append an event to each stream that names its missing texts."""
     verifier = Verifier(log.db, log.record_classes())
     verifier.run_checks(Verifier.check_chains, Verifier.check_tables)
     for stream, digests in verifier.texts.gone.items():
@@ -107,9 +107,9 @@ STAND_IN = "A stand-in: the run itself is lost."
 
 @dataclass(kw_only=True)
 class StreamReport(WorkResult):
-    """What became of a stream. `kept` entries are as they were; `renumbered` ones follow a gap or a damaged one.
+    """The outcome of a stream. `kept` entries are unchanged; `renumbered` ones follow a gap or a damaged one.
 
-    `missing` numbers are lost, `altered` ones can be read and are not what was written. An open end is None.
+    `missing` numbers are lost; `altered` entries are readable but changed. An open end is None.
     """
 
     stream: str
@@ -123,17 +123,17 @@ class StreamReport(WorkResult):
 
 
 class Rebuild:
-    """Writes a stream anew: as it was up to the first gap, and from there in a new chain.
+    """Rewrites a stream: unchanged up to the first gap, and as a new chain after it.
 
-    After a gap no old hash can be continued. Each stretch of entries behind one begins with an event `recovered` that
-    names the numbers that are missing, the old number of the first entry, and the old hashes of all.
+    Old hashes can't continue after a gap. Each entry range after one begins with an event `recovered` that names
+    the missing numbers, the old number of the first entry, and all old hashes.
     """
 
     def __init__(self, log: Decklog, stream: str, findings: RecoveredRows, stand_in: Callable[[str], None]) -> None:
         self._log = log
         self._stream = stream
         self._findings = findings
-        # Makes another run, of which nothing is left but what refers to it.
+        # Creates a stand-in for another lost run.
         self._stand_in_elsewhere = stand_in
         self._classes = log.record_classes()
         tables = list(self._classes.values())
@@ -168,7 +168,7 @@ class Rebuild:
         return self.report
 
     def stand_in(self) -> StreamReport:
-        """Make a run of which nothing is left."""
+        """Create a stand-in for a lost run."""
         self._have_run()
         self.report.missing.append([1, None])
         return self.report
@@ -187,7 +187,7 @@ class Rebuild:
         self.report.unproven += sum(found.standing is EntryCertainty.UNPROVEN for found in batch)
 
     def _keep(self, batch: list[RecoveredEntry]) -> bool:
-        """Take entries as they are; False when their records can't stand, which only a gap elsewhere explains."""
+        """Copy entries unchanged; return False if their records are invalid, as after a gap elsewhere."""
         try:
             Replication.of(self._log).receive([found.values for found in batch])
         except DecklogError:
@@ -220,7 +220,7 @@ class Rebuild:
         self._have_run()
 
     def _add_altered(self, found: RecoveredEntry) -> None:
-        """Keep the readable values of a damaged entry as an event."""
+        """Store the readable values of a damaged entry as an event."""
         self._broken = True
         self.report.altered.append(found.seq)
         read = {name: value for name, value in found.values.items() if value is not None}
@@ -235,7 +235,7 @@ class Rebuild:
         self._receive([{**_NOTHING, **event}])
 
     def _append(self, entries: list[Values], standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
-        """Chain entries to the stream's end; those whose record can't stand are kept as events that tell of it."""
+        """Chain entries to the stream's end; store those with an invalid record as events."""
         if standing is EntryCertainty.UNPROVEN and not self._parents.belongs(entries[0], self._stream):
             self._report_unplaced(entries[0], "its record is of another stream")
             entries = entries[1:]
@@ -289,7 +289,7 @@ class Rebuild:
             self._supplying.discard(parent)
 
     def _put_lost(self, record_class: type[Record], record_id: str) -> bool:
-        """Put a record by its first remaining entry, or else by its row; return whether there was any."""
+        """Restore a record from its first remaining entry, or else from its row; return whether that worked."""
         for version in self._findings.of_record(self._stream, record_class.table, record_id):
             values = version.values()
             if values is not None and version.seq > self._old_seq and self._parents.image_of(values) is not None:
@@ -298,11 +298,11 @@ class Rebuild:
         return row is not None and self._add_record(record_class, record_id, row, FROM_TABLE)
 
     def _add_newer_records(self) -> None:
-        """Put rows of the old tables that are newer than any entry that was found: their last entries are lost."""
+        """Restore rows of the old tables that are newer than any entry that was found: their last entries are lost."""
         for (table, record_id), image in self._rows.items():
             record_class = self._classes[table]
             if (table, record_id) in self._unplaced:
-                continue  # its entry was found, and what keeps that from standing keeps the row from it too
+                continue  # its entry could not be used, so its row can't be either
             if self._is_newer(record_class, from_json(image), self._newest_image(table, record_id)):
                 if not self._broken:
                     self._broken = True
@@ -312,7 +312,7 @@ class Rebuild:
                 self._add_record(record_class, record_id, image, FROM_TABLE)
 
     def _is_newer(self, record_class: type[Record], row: Values, known: Values | None) -> bool:
-        """Return whether a row has a change that no entry has. What differs in its time alone was damaged, not changed."""
+        """Return whether a row has a change that no entry has. A row that differs only in its time was damaged."""
         if known is None or known.get("removed"):
             return True
         said = record_class.upcast(known)
@@ -355,6 +355,6 @@ class Rebuild:
 
 
 def _shown(value: object) -> object:
-    """Return a damaged value in a form that JSON has, and a database takes."""
+    """Convert a damaged value to one that JSON and databases accept."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
     return text.replace("\0", "\ufffd") if isinstance(text, str) else text

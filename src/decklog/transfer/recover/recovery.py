@@ -27,12 +27,12 @@ from decklog.transfer.restore import remove_leftovers
 
 _BLOCK = 1024 * 1024
 _SMALLEST = 512
-# The errors raised by reading damaged values, besides our own.
+# The errors raised by decoding damaged values, in addition to our own.
 _UNREADABLE = (ValueError, TypeError, KeyError, AttributeError)
 
 
 class Salvage:
-    """A folder with copies to work on, removed at the end."""
+    """A folder with working copies, removed at the end."""
 
     def __init__(self, path: str, near: str, progress: Progress) -> None:
         if not os.path.isfile(path) and not os.path.isfile(f"{path}-wal"):
@@ -69,7 +69,7 @@ class Salvage:
 
     @property
     def findings(self) -> RecoveredRows:
-        """What was found by reading all pages."""
+        """The rows found by reading all pages."""
         if self._findings is None:
             self._findings = RecoveredRows(self.place_for("found.db"))
             self._findings.take_pages(self._pages, lambda done, whole: self._progress("reading pages", done, whole))
@@ -78,7 +78,7 @@ class Salvage:
     def is_whole(self) -> bool:
         """Return whether the file needs no recovery: it is readable, verifies, and no page holds hidden rows."""
         self._progress("looking for damage", 0, 0)
-        # SQLite takes what is empty for a new database, and removes its write-ahead log.
+        # SQLite treats an empty file as a new database, and removes its write-ahead log.
         if self.unreadable_bytes or not os.path.isfile(self._raw) or os.path.getsize(self._raw) < _SMALLEST:
             return False
         opened = self.place_for("opened.db")
@@ -94,7 +94,7 @@ class Salvage:
             return False
 
     def _shows_all(self, log: Decklog) -> bool:
-        """Return whether no stream goes on, in any page, behind what the log shows of it."""
+        """Return whether no page has an entry after the visible end of a stream."""
         shown = {head["stream"]: (head["seq"], head["hash"]) for head in log.journal.heads()}
         for stream in self.findings.streams():
             seq, hash = shown.get(stream, (0, chain.START))
@@ -104,14 +104,14 @@ class Salvage:
         return True
 
     def take_tables(self, classes: Mapping[str, type[Record]], sound: str) -> None:
-        """Read the rows of all tables as far as SQLite can; `sound` is a log whose first page leads to the same tables."""
+        """Load the rows of all tables as far as SQLite can; `sound` is a log with the same schema page."""
         merged = self._merged(sound)
         for place, record_class in enumerate(classes.values()):
             for row in readable_rows(merged, record_class.table):
                 self._take(place, record_class, row)
 
     def _merged(self, sound: str) -> str:
-        """Write one file of the newest pages, whether SQLite would read them in the write-ahead log or not."""
+        """Write the newest version of each page to one file, even if SQLite would not read it from the write-ahead log."""
         merged, pages = self.place_for("merged.db"), self._pages
         with open(merged, "wb") as file:
             for number, content in pages.newest():
@@ -133,18 +133,18 @@ class Salvage:
             stream = record_class.stream_of(image)
             self.findings.take_record(stream, place, record_class.id_of(image), to_json(image))
         except (DecklogError, *_UNREADABLE):
-            return  # a row that no record can be made of is damage, not data
+            return  # a row that is no valid record is damage, not data
 
 
 def _without_log(path: str) -> None:
-    """Set the header of a file to rollback mode, so that SQLite looks for no write-ahead log."""
+    """Set the header of a file to rollback mode, so that SQLite expects no write-ahead log."""
     with open(path, "r+b") as file:
         file.seek(18)
         file.write(b"\1\1")
 
 
 def _copy(path: str, copied: str) -> int:
-    """Copy a file block by block; count unreadable blocks and leave them as zeros."""
+    """Copy a file block by block; return the number of unreadable bytes, which become zeros."""
     lost = 0
     source, size = os.open(path, os.O_RDONLY | os.O_CLOEXEC), os.path.getsize(path)
     with open(copied, "wb") as file:
@@ -166,7 +166,7 @@ _FEW = 10
 
 @dataclass(kw_only=True)
 class Recovered:
-    """What was found and what was not. `to` is None when the file was whole and nothing was made."""
+    """The outcome of a recovery. `to` is None if the file was intact and nothing was created."""
 
     file: str
     to: str | None
@@ -241,7 +241,7 @@ def _fill(path: str, salvage: Salvage, report: Recovered, progress: Progress) ->
         log.db.back_up(sound, lambda _done, _whole: None)
         salvage.take_tables(log.record_classes(), sound)
         _fill_streams(log, salvage.findings, report, progress)
-        # The running sums of budgets are in no entry: they are made from the charges that came.
+        # Budgets' totals are in no entry, so compute them from the recovered charges.
         log.rebuild()
         record_lost_texts(log)
         progress("verifying", 0, 0)
@@ -268,7 +268,7 @@ def _fill_streams(log: Decklog, findings: RecoveredRows, report: Recovered, prog
 
 
 def _missing_blobs(log: Decklog) -> int:
-    """Count the texts that entries name and nobody has; retention may have dropped some of them."""
+    """Count the texts that entries refer to and that are missing; retention may have dropped some."""
     sql = """
         select count(*)
           from entries

@@ -104,7 +104,7 @@ def document(title: str, parts: Iterable[str], written_at: datetime) -> Iterator
 
 
 def figures(pairs: Iterable[tuple[str, str]]) -> str:
-    """Show the most important figures, each a value and its name."""
+    """Format the key figures, each a value and its name."""
     items = "".join(f"<li><b>{escape(value)}</b><span>{escape(name)}</span></li>" for value, name in pairs)
     return f'<ul class="figures">{items}</ul>\n'
 
@@ -144,11 +144,11 @@ def _class(head: str, numbers: Row) -> str:
 def _cell(head: str, cell: Any, numbers: Row) -> str:
     tone, text = cell if isinstance(cell, tuple) else ("", cell)
     shown = f'<span class="{tone}">{escape(text)}</span>' if tone else escape(text)
-    # A word that no column has room for may be broken anywhere; others would be too, as soon as there is such a word.
+    # Allow breaks inside words only in cells with an overlong one: elsewhere browsers would break other words, too.
     kind = _class(head, numbers) or (' class="long"' if max(map(len, text.split()), default=0) > _LONGEST_WORD else "")
     return f'<td data-name="{escape(head)}"{kind}>{shown}</td>'
 
 
 def shown_time(moment: datetime) -> str:
-    """Write a time as people read it, to the minute."""
+    """Format a time for people, to the minute."""
     return to_text(moment)[:16].replace("T", " ")

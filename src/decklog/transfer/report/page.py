@@ -64,7 +64,7 @@ def _share(part: timedelta, whole: timedelta) -> float:
 
 _MOST_TEXT = 4000
 _SHORT = 280
-# A line for each single one would be as much to read as what it hides.
+# Before this many folded entries, a notable one does not break the fold: the lines would multiply.
 _WORTH_A_LINE = 8
 
 
@@ -97,14 +97,14 @@ def _fold_lines(quiet: list[str]) -> Iterator[str]:
 
 
 def _line(entry: dict[str, Any], words: EntrySentence) -> str:
-    # A number and a time are what a reader needs to find the entry itself.
+    # A reader finds the entry by its number and time.
     where = f'<span class="soft" title="entry {entry["seq"]}">{escape(entry["at"][11:19])}</span>'
     who = f'<span class="soft">{escape(entry["agent"] or "")}</span>'
     return f'<li>{where}{who}<div class="text{f" {words.tone}" if words.tone else ""}">{_text(words.text)}</div></li>\n'
 
 
 def _text(text: str) -> str:
-    """Show a text, with the rest of a long one folded; show a command as typed."""
+    """Format a text, with the rest of a long one folded; show a command as typed."""
     shown = f"<code>{escape(_limit_text(text))}</code>" if text.startswith("$ ") else escape(_limit_text(text))
     if len(text) <= _SHORT:
         return shown
@@ -175,7 +175,7 @@ class RunPage:
         yield dollars(total["cost_microdollars"]), f"in {counted(total['calls'], 'call')}{more}"
         yield f"{sum(task.state == 'done' for task in self._tasks)} of {len(self._tasks)}", "tasks done"
         if self._criteria:
-            # By evidence that still holds.
+            # By evidence that is still valid.
             met = sum(one.status == "met" and not one.is_stale for one in self._criteria)
             yield f"{met} of {len(self._criteria)}", "criteria met"
         yield (
@@ -190,7 +190,7 @@ class RunPage:
                 yield f"{join_lines(item.what)}{f' ({item.by})' if item.by else ''}"
 
     def _in_the_way(self) -> Iterator[str]:
-        """List what blocks the run, or soon will."""
+        """List what blocks the run now or soon."""
         for task in self._tasks:
             if task.state == "blocked":
                 yield f"{task.title}: {join_lines(task.blocker or task.reason)}"
