@@ -230,7 +230,7 @@ def _dotted(node: ast.expr) -> str:
             return ""
 
 
-def _sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = frozenset()) -> _Sight:
+def _build_sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = frozenset()) -> _Sight:
     """Return the removed code as a file uses it; `shared` are fixtures of other files that depend on it."""
     modules: dict[str, str] = {}
     imported: dict[str, tuple[str, str]] = {}
@@ -257,7 +257,7 @@ def _sight(module: ast.Module, gone: RemovedCode, shared: frozenset[str] = froze
 def _shared(files: Sequence[TestFile], gone: RemovedCode) -> frozenset[str]:
     """Return the shared fixtures that depend on removed code."""
     modules = [parsed(file.content) for file in files if file.stem == "conftest"]
-    return frozenset(name for module in modules if module is not None for name in _sight(module, gone).own)
+    return frozenset(name for module in modules if module is not None for name in _build_sight(module, gone).own)
 
 
 def _has_tests(node: ast.stmt) -> bool:
@@ -275,7 +275,7 @@ def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedC
     tests: list[tuple[_Test, _Sight]] = []
     for file in old:
         module = parsed(file.content)
-        sight = _sight(module, gone, shared) if module is not None else None
+        sight = _build_sight(module, gone, shared) if module is not None else None
         tests += [(test, sight) for test in _tests(file) if sight is not None]
     found = set()
     for name in lost:
@@ -289,7 +289,7 @@ def _is_of_gone(test: _Test, sight: _Sight, tree: "RemovedTests") -> bool:
     known = test.set_up(sight) | {one.arg for one in ast.walk(test.node.args) if isinstance(one, ast.arg) and sight.sees(one)}
     if not sight.sees(test.node, known):
         return False
-    others = list(_other_looks(sight, test.node.body, known, is_within=False))
+    others = list(_find_other_assertions(sight, test.node.body, known, is_within=False))
     staying = tree.words_of_code(sight.staying(test.node))
     files = tree.tests_naming(staying)
     if not all(any(_has_word(file, word) for file in files) for word in staying):
@@ -308,7 +308,7 @@ def _has_word(file: TestFile, word: str) -> bool:
     )
 
 
-def _other_looks(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is_within: bool) -> Iterator[ast.AST]:
+def _find_other_assertions(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is_within: bool) -> Iterator[ast.AST]:
     """Yield the assertions of a test that do not depend on removed code. `known` grows by the names that do."""
     for node in body:
         sees = sight.sees(node, known)
@@ -322,17 +322,17 @@ def _other_looks(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is
             known |= {one.name for one in node.handlers if one.name} if sight.sees(node, known) else set()
             inner += [one.body for one in node.handlers]
         if not inner:
-            if not sees and not (is_within and _fails(node)) and _looks(node, sight.looking):
+            if not sees and not (is_within and _fails(node)) and _has_assertion(node, sight.looking):
                 yield node
             continue
         if (
             isinstance(node, ast.With | ast.AsyncWith)
             and not sees
-            and any(_looks(one.context_expr, sight.looking) for one in node.items)
+            and any(_has_assertion(one.context_expr, sight.looking) for one in node.items)
         ):
             yield node
         for part in inner:
-            yield from _other_looks(sight, part, known, is_within=is_within or sees)
+            yield from _find_other_assertions(sight, part, known, is_within=is_within or sees)
 
 
 def _fails(node: ast.stmt) -> bool:
@@ -341,7 +341,7 @@ def _fails(node: ast.stmt) -> bool:
     return isinstance(node, ast.Raise) or (isinstance(called, ast.Attribute) and called.attr == "fail")
 
 
-def _looks(node: ast.AST, helpers: Collection[str]) -> bool:
+def _has_assertion(node: ast.AST, helpers: Collection[str]) -> bool:
     """Return whether something is asserted, directly or by a call."""
     if isinstance(node, ast.Assert | ast.Raise):
         return True
@@ -359,7 +359,7 @@ def without(file: TestFile, names: Collection[str], gone: RemovedCode) -> bytes 
     if module is None:
         return file.content
     going = {(test.scope and test.scope.name, test.node.name) for test in _tests(file) if any(map(test.is_meant, names))}
-    before, sight = ast.dump(module), _sight(module, gone)
+    before, sight = ast.dump(module), _build_sight(module, gone)
     had_tests = _any_tests(module)
     scopes: list[ast.Module | ast.ClassDef] = [module, *(node for node in module.body if isinstance(node, ast.ClassDef))]
     for scope in scopes:

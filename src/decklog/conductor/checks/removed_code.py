@@ -64,7 +64,7 @@ def gone(before: Files, after: Files, named: Callable[[Collection[str]], Collect
         if not _is_kept(node.name, node, added)
     }
     files = frozenset(path for path, content in after.items() if content is None)
-    return RemovedCode(frozenset(_settled(lost)), frozenset(set(methods) - set(named(set(methods)))), files)
+    return RemovedCode(frozenset(_find_removed(lost)), frozenset(set(methods) - set(named(set(methods)))), files)
 
 
 def bound(tree: ast.Module) -> dict[str, ast.AST]:
@@ -85,7 +85,7 @@ def bound_names(node: ast.stmt) -> set[str]:
             return set()
 
 
-def _settled(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:
+def _find_removed(lost: Mapping[tuple[str, str], ast.AST]) -> Iterator[tuple[str, str]]:
     """Yield the removed names; an imported name is removed if it is where it was defined."""
     own = {key for key, node in lost.items() if not isinstance(node, ast.Import | ast.ImportFrom)}
     yield from own

@@ -144,10 +144,10 @@ class Runner:
         tests = read_junit(report) if check.report == "junit" else None
         if companion is not None:
             companion.ended(report.parent)
-        return _judged(check, ended, tests, output)
+        return _judge_result(check, ended, tests, output)
 
 
-def _judged(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> CheckOutput:
+def _judge_result(check: Check, ended: Mapping[str, object], tests: Mapping[str, str] | None, output: str) -> CheckOutput:
     """Return the outcome of a check. Without a clear result it is an error, never a pass."""
     code = ended["exit_code"] if isinstance(ended["exit_code"], int) else None
     failing = [name for name, outcome in (tests or {}).items() if outcome == FAILED]

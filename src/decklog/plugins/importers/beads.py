@@ -125,10 +125,10 @@ class BeadsImport(Tracker):
                 self.report.note(f"{count} issues begin with {prefix!r} and not with {first!r}; they were taken too")
 
     def gather_parts(self, item: Row) -> None:
-        for link in _listed(item, LINKS) or ():
+        for link in _get_objects(item, LINKS) or ():
             ends = f"{link.get('issue_id', item.id)}/{link.get('depends_on_id')}/{link.get('type', 'blocks')}"
             self.gathered.add(LINKS, ends, {"issue_id": item.id, **link})
-        for comment in _listed(item, COMMENTS) or ():
+        for comment in _get_objects(item, COMMENTS) or ():
             at = sortable_time(comment.get("created_at"))
             self.gathered.add(COMMENTS, f"{item.id}#{comment.get('id') or at}", {**comment, "issue_id": item.id}, at=at)
 
@@ -137,7 +137,7 @@ class BeadsImport(Tracker):
     @pure_mapping
     def item(self, row: Row) -> PendingRecord:
         row.stream = self.run_id
-        for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _listed(row, part) is not None)):
+        for name in ("id", *DERIVED, *(part for part in (LINKS, COMMENTS) if _get_objects(row, part) is not None)):
             row.leftovers.pop(name, None)
         created, updated = read_set_time(row, "created_at"), read_set_time(row, "updated_at")
         not_before = read_set_time(row, "defer_until")
@@ -224,7 +224,7 @@ class BeadsImport(Tracker):
         return Outcome.CHANGED if older else Outcome.NEW
 
 
-def _listed(item: Row, part: str) -> list[dict[str, Any]] | None:
+def _get_objects(item: Row, part: str) -> list[dict[str, Any]] | None:
     """Return a list of objects of an issue; None for anything else."""
     listed = item.columns.get(part)
     if isinstance(listed, list) and all(isinstance(one, dict) for one in listed):
@@ -250,8 +250,8 @@ class BeadsExport(TextExport):
 
     def write_all(self) -> None:
         self._gone = dict(self.kept.rows(ISSUES))
-        self._kept_links = _by_issue(row for _, row in self.kept.rows(LINKS))
-        self._kept_comments = _by_issue(row for _, row in self.kept.rows(COMMENTS))
+        self._kept_links = _group_by_issue(row for _, row in self.kept.rows(LINKS))
+        self._kept_comments = _group_by_issue(row for _, row in self.kept.rows(COMMENTS))
         condition, bound = ("where run_id = :run_id", {"run_id": self.run_id}) if self.run_id else ("", {})
         for task in each(self.log, Task, "id", condition, **bound):
             self._write_line(ISSUES, self._issue(task))
@@ -314,7 +314,7 @@ class BeadsExport(TextExport):
             yield self.kept.restored(f"{COMMENTS} {task.id}#{name}", row)
 
 
-def _by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+def _group_by_issue(rows: Iterator[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     """Group kept rows by issue; there are few."""
     found: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
@@ -328,7 +328,7 @@ _NEVER = to_text(EPOCH)
 _TIMES = ("started_at", "closed_at", "compacted_at")
 
 
-def _deferred(at: Any) -> Any:
+def _normalize_time(at: Any) -> Any:
     """Normalize a time; the first moment of the calendar means none."""
     moment = sortable_time(at)
     return None if moment and moment <= _NEVER else short_time(from_text(moment)) if moment else at
@@ -349,7 +349,7 @@ class BeadsSync(FileSync):
     meanings: ClassVar = {
         "status": lambda word: "open" if word is None else word,
         "priority": lambda number: int(number) if str(number).isdecimal() else 2 if number is None else number,
-        "defer_until": _deferred,
+        "defer_until": _normalize_time,
     }
 
     def __init__(self, log: Any, path: str, **settings: Any) -> None:

@@ -140,7 +140,7 @@ URGENCY = {
     **dict.fromkeys(("p3", "low"), 30),
     "p4": 10,
 }
-_USUAL = 50
+_DEFAULT_PRIORITY = 50
 _SHOWN = ("author", "milestone", "html_url", "number", "assignees", "closed_at", "state_reason")
 # Columns that repeat others, or have no use outside GitHub.
 _PASSED_OVER = (
@@ -253,7 +253,7 @@ def is_given_up(issue: dict[str, Any]) -> bool:
 def _priority(labels: list[str]) -> int:
     """Parse a priority from a label such as `P1` or `priority: high`."""
     words = (label.lower().removeprefix("priority").strip(" :/-_") for label in labels)
-    return max((URGENCY[word] for word in words if word in URGENCY), default=_USUAL)
+    return max((URGENCY[word] for word in words if word in URGENCY), default=_DEFAULT_PRIORITY)
 
 
 _OPEN, _GIVEN_UP = "open", "not planned"

@@ -33,13 +33,13 @@ _TASK = (
     " goal_mode session_id block_kind block_recurrences"
 )
 # Columns of the worker of a task, which does not exist here.
-_ITS_WORKERS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
-_TAKEN = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_ITS_WORKERS)
-_SHOWN = tuple(name for name in _TASK.split() if name not in _TAKEN)
+_WORKER_COLUMNS = ("claim_lock", "claim_expires", "worker_pid", "last_heartbeat_at", "current_run_id")
+_IMPORTED = ("id", "title", "body", "assignee", "status", "priority", "created_at", "result", *_WORKER_COLUMNS)
+_SHOWN = tuple(name for name in _TASK.split() if name not in _IMPORTED)
 _OF_TASK = "task_id=tasks"
 _WHEN = ("created_at", "started_at", "ended_at", "completed_at", "last_heartbeat_at", "claim_expires")
 _LATEST = 253_402_300_799
-_USUAL = 50
+_DEFAULT_PRIORITY = 50
 
 
 class HermesImport(TableTracker):
@@ -101,7 +101,7 @@ class HermesImport(TableTracker):
         """Build a task item; columns of its worker are not imported."""
         state, reason = self._state(row)
         shown = {name: self._shown(row, name) for name in _SHOWN if row.columns.get(name) not in (None, "", 0)}
-        row.ignore(("id", *_ITS_WORKERS, *_SHOWN))
+        row.ignore(("id", *_WORKER_COLUMNS, *_SHOWN))
         # There is no column for the time of the last change.
         return self.task(
             row,
@@ -140,8 +140,8 @@ class HermesImport(TableTracker):
     def _priority(self, row: Row) -> int:
         """Convert a priority: 0 is the default, and higher is more urgent."""
         given = row.integer("priority", 0, low=-1000, high=1000)
-        priority = min(100, max(0, _USUAL + 10 * int(given)))
-        if priority != _USUAL + 10 * int(given):
+        priority = min(100, max(0, _DEFAULT_PRIORITY + 10 * int(given)))
+        if priority != _DEFAULT_PRIORITY + 10 * int(given):
             row.replace("priority", priority)
         return priority
 

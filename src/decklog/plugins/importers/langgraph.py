@@ -21,15 +21,15 @@ from decklog.stores.artifacts.graphs import Encoded
 _LEFT = (Outcome.KEPT, Outcome.REFUSED)
 # LangGraph's maps are unordered. Sort them, so that both savers give the same bytes.
 _MAPS = ("channel_values", "channel_versions", "versions_seen")
-_AS_THEY_ARE = ("null", "bytes", "bytearray")
+_RAW_KINDS = ("null", "bytes", "bytearray")
 
 
 def _write_of(row: Row) -> tuple[dict[str, Any], Encoded] | None:
     """Return the key of a write and its redacted bytes; None if it can't be unpacked safely."""
     kind, data = row.columns.get("type"), row.columns.get("value")
-    if kind in _AS_THEY_ARE:
+    if kind in _RAW_KINDS:
         return _place_of_write(row), Encoded(kind, data if isinstance(data, bytes) else b"", False)
-    if kind != "msgpack" or not isinstance(data, bytes) or (value := _opened(data)) is NotImplemented:
+    if kind != "msgpack" or not isinstance(data, bytes) or (value := _unpack_safely(data)) is NotImplemented:
         return None
     return _place_of_write(row), _encoded(value)
 
@@ -54,10 +54,10 @@ def _document(columns: dict[str, Any]) -> Any:
     if (whole := columns.get("whole")) is not None:
         return whole
     data = columns.get("checkpoint")
-    return _opened(data) if columns.get("type") == "msgpack" and isinstance(data, bytes) else None
+    return _unpack_safely(data) if columns.get("type") == "msgpack" and isinstance(data, bytes) else None
 
 
-def _opened(data: bytes) -> Any:
+def _unpack_safely(data: bytes) -> Any:
     try:
         return unpack(data)
     except Invalid:

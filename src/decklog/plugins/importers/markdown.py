@@ -34,13 +34,13 @@ _LISTED = re.compile(r"(?:[-*+]|\d+[.)])(?:[ \t]+|\Z)(.*)")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 # A line of a text that would be parsed as markup of the plan.
 _STARTS = r"(#{1,3}[ \t]|<!-- |<{7} |>{7} |[-*+] (?:" + "|".join(FACTS) + "):)"
-_MEANS_MORE = re.compile(rf"(?mi)^(\\*){_STARTS}")
+_MARKUP = re.compile(rf"(?mi)^(\\*){_STARTS}")
 _ESCAPED = re.compile(rf"(?mi)^\\(\\*){_STARTS}")
 _MARKER = re.compile(r"(?m)^(<{7} |>{7} )")
 # Members of a set are separated by commas; a backslash escapes a comma in a name.
 _MEMBER = re.compile(r"(?:\\[\\,]|[^,])+")
 _SPECIAL = re.compile(r"[\\,]")
-_UNDONE = re.compile(r"\\([\\,])")
+_ESCAPED_SEPARATOR = re.compile(r"\\([\\,])")
 # Longer code blocks are not recognized, so that parsing takes linear time.
 _LONGEST_CODE = 2000
 _PLAIN_ID = re.compile(r'[^"\s]\S*')
@@ -66,7 +66,7 @@ def section(task_id: str, entry: int, item: dict[str, Any]) -> str:
     named = f"<!-- task {_spelled_id(task_id)} as of entry {entry} -->"
     text = f"\n## {one_line(item['title'])}\n\n{named}\n\n" + "\n".join(facts) + "\n"
     if item.get("objective"):
-        text += "\n" + _MEANS_MORE.sub(r"\\\g<0>", item["objective"]) + "\n"
+        text += "\n" + _MARKUP.sub(r"\\\g<0>", item["objective"]) + "\n"
     for name in LISTS:
         if item.get(name):
             text += f"\n### {name.capitalize()}\n\n" + "".join(f"- {one_line(one)}\n" for one in item[name])
@@ -81,10 +81,10 @@ def read(text: str, path: str) -> tuple[str, list[Section]]:
     found = _RUN.search(text)
     if found is None:
         raise Invalid(f"{path} is no plan: it does not say of which run", hint="Write one: decklog export markdown", path=path)
-    return found[1], [_section(title, lines, path) for title, lines in _parted(text.split("\n"), _HEADING) if title is not None]
+    return found[1], [_section(title, lines, path) for title, lines in _split(text.split("\n"), _HEADING) if title is not None]
 
 
-def _parted(lines: list[str], heading: re.Pattern[str]) -> Iterator[tuple[str | None, list[str]]]:
+def _split(lines: list[str], heading: re.Pattern[str]) -> Iterator[tuple[str | None, list[str]]]:
     """Split lines at their headings, except in code; lines before the first heading have none."""
     title: str | None = None
     held: list[str] = []
@@ -117,7 +117,7 @@ def _end_of_code(lines: list[str], place: int) -> int:
 def _section(title: str, lines: list[str], path: str) -> Section:
     if not title:
         raise Invalid(f"{path} has a section without a title", hint="Write it behind the ##.", path=path)
-    (_, body), *lists = _parted(lines, _PART)
+    (_, body), *lists = _split(lines, _PART)
     rest = "\n".join(body)
     named = _TASK.search(rest)
     if named is not None:
@@ -164,7 +164,7 @@ def _body(body: str, where: str) -> dict[str, Any]:
 
 def _read_fact(name: str, text: str) -> Any:
     if name in _SETS:
-        members = [one_line(_UNDONE.sub(r"\1", word)) for word in _MEMBER.findall(text)]
+        members = [one_line(_ESCAPED_SEPARATOR.sub(r"\1", word)) for word in _MEMBER.findall(text)]
         return [_read_id(word) if name in _IDS else word for word in members if word]
     if name == "priority" and text.isdecimal():
         return int(text)

@@ -121,8 +121,8 @@ def judge(facts: Facts, without: Sequence[Trial], with_it: Sequence[Trial]) -> F
         return refused(Refusal.NOT_FIXED, f"with the fix these fail: {', '.join(with_it[0].said.failing[:_SHOWN])}")
     turned = sorted(name for name, outcome in after.items() if outcome == PASSED and before.get(name) == FAILED)
     if not turned:
-        return _none_turned(facts, with_it[0])
-    judged = [(name, _turned(facts, name, without[0], with_it[0])) for name in turned]
+        return _explain_no_change(facts, with_it[0])
+    judged = [(name, _judge_turned_test(facts, name, without[0], with_it[0])) for name in turned]
     good = [(name, touches) for name, touches in judged if isinstance(touches, str)]
     if not good:
         return next(proof for _, proof in judged if isinstance(proof, FixProof))
@@ -180,7 +180,7 @@ def _last(text: str) -> str:
 # Tests that were run
 
 
-def _none_turned(facts: Facts, with_it: Trial) -> FixProof:
+def _explain_no_change(facts: Facts, with_it: Trial) -> FixProof:
     """Return why no test turned from red to green."""
     tests = with_it.said.tests or {}
     own = [name for name in tests if _function(name) in facts.names]
@@ -194,7 +194,7 @@ def _none_turned(facts: Facts, with_it: Trial) -> FixProof:
     return refused(why, f"{own[0]} passes without the fix{' and runs none of its lines' if ran_elsewhere else ''}")
 
 
-def _turned(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | FixProof":
+def _judge_turned_test(facts: Facts, name: str, without: Trial, with_it: Trial) -> "str | FixProof":
     """Return how a test that turned green meets the change, or why it proves nothing."""
     before, after = _seen_of(name, without), _seen_of(name, with_it)
     failure = _how_it_failed(name, without, before)

@@ -94,9 +94,9 @@ class Measuring:
             return
         run = {path: {line for one in trial.seen for line in one.outside.get(path, ())} for path in found}
         yield from _not_run(found, run)
-        yield from self._noticed(found, run, takes, begun)
+        yield from self._try_mutants(found, run, takes, begun)
 
-    def _noticed(self, found: Statements, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
+    def _try_mutants(self, found: Statements, run: Mapping[str, set[int]], takes: float, begun: float) -> Iterator[Finding]:
         """Try mutants of statements that tests run, spread over all of them, while there is time."""
         every = [one for path in found for one in mutants(path, self.change.content(path) or b"", run[path])]
         # Evenly from the first to the last, the same ones every time.

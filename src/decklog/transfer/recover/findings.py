@@ -16,7 +16,7 @@ _TIME, _HASH = 67, 141
 _STREAM, _SEQ, _AT, _LINK = map(COLUMNS.index, ("stream", "seq", "at", "hash"))
 _TABLE, _RECORD = COLUMNS.index("record_table"), COLUMNS.index("record_id")
 # A row of the table of streams counts more than one entry.
-_VOTES_OF_A_STREAM = 2
+_STREAM_VOTES = 2
 _SCHEMA = """
     create table found (
       id integer primary key, is_old, rowid_, stream, seq, record_table, record_id, payload, mark, unique (rowid_, mark)
@@ -76,7 +76,7 @@ class RecoveredRows:
             values = values_of(cell.payload, errors="replace")
         except UNREADABLE:
             return False
-        if len(values) != len(COLUMNS) or not _looks_like_an_entry(values):
+        if len(values) != len(COLUMNS) or not _is_entry_like(values):
             return False
         if cell.rowid is not None and cell.rowid % STREAM_SIZE == values[_SEQ]:
             self._vote(cell.rowid // STREAM_SIZE, values[_STREAM], 1)
@@ -106,7 +106,7 @@ class RecoveredRows:
         except UNREADABLE:
             return
         if type(name) is str and cell.rowid is not None and 0 < cell.rowid < STREAM_SIZE:
-            self._vote(cell.rowid, name, _VOTES_OF_A_STREAM)
+            self._vote(cell.rowid, name, _STREAM_VOTES)
 
     def _vote(self, number: int, stream: str, votes: int) -> None:
         sql = "insert into votes values (?, ?, ?) on conflict do update set votes = votes + excluded.votes"
@@ -216,7 +216,7 @@ def in_digits(link: Any) -> Any:
     return link.hex() if type(link) is bytes else link
 
 
-def _looks_like_an_entry(values: list[Any]) -> bool:
+def _is_entry_like(values: list[Any]) -> bool:
     stream, seq, at, link = (values[place] for place in (_STREAM, _SEQ, _AT, _LINK))
     if type(stream) is not str or type(at) is not str or type(seq) is not int:
         return False

@@ -133,7 +133,7 @@ class StreamProof:
         previous = chain.START if seq == 1 else before.values["hash"] if before is not None else None
         readable, following = _readable(versions), _readable(after)
         if previous is not None:
-            values = _fitting(previous, readable, following)
+            values = _choose_linked(previous, readable, following)
             if values is not None:
                 return RecoveredEntry(values=values)
             if any(follows(other, values) for other in self._passed_over for values in readable):
@@ -142,8 +142,8 @@ class StreamProof:
                 if (values := self._mending.mended(version, previous)) is not None:
                     return RecoveredEntry(values=values)
             if before is None or before.standing is EntryCertainty.PROVEN:
-                return _altered(versions, is_surrounded=bool(after))
-        return _unproven(versions, following) or _altered(versions, is_surrounded=False)
+                return _read_altered(versions, is_surrounded=bool(after))
+        return _choose_unproven(versions, following) or _read_altered(versions, is_surrounded=False)
 
 
 def _readable(versions: list[Version]) -> list[Values]:
@@ -151,7 +151,7 @@ def _readable(versions: list[Version]) -> list[Values]:
     return [values for values in found if values is not None and is_sound(values)]
 
 
-def _fitting(previous: str, readable: list[Values], following: list[Values]) -> Values | None:
+def _choose_linked(previous: str, readable: list[Values], following: list[Values]) -> Values | None:
     """Choose the version that follows from the previous hash; recompute its own hash if that is damaged."""
     fitting = [values for values in readable if follows(previous, values)]
     if fitting:
@@ -163,7 +163,7 @@ def _fitting(previous: str, readable: list[Values], following: list[Values]) -> 
     return None
 
 
-def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntry | None:
+def _choose_unproven(versions: list[Version], following: list[Values]) -> RecoveredEntry | None:
     """Choose the version that the next entry follows from."""
     usable = _readable([version for version in versions if not version.is_doubtful])
     chosen = next(
@@ -172,7 +172,7 @@ def _unproven(versions: list[Version], following: list[Values]) -> RecoveredEntr
     return RecoveredEntry(values=chosen, standing=EntryCertainty.UNPROVEN) if chosen is not None else None
 
 
-def _altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
+def _read_altered(versions: list[Version], *, is_surrounded: bool) -> RecoveredEntry | None:
     """Return the readable values of an altered entry; use a doubtful version only between two known entries."""
     for version in versions:
         if (is_surrounded or not version.is_doubtful) and (values := version.values(errors="replace")) is not None:

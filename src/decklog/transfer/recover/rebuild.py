@@ -84,7 +84,7 @@ class Parents:
         return self._db.read(lambda: self._db.one(f"select 1 from {table} where {condition}", named)) is not None
 
 
-_TOGETHER = 500
+_BATCH_SIZE = 500
 
 
 def record_lost_texts(log: Decklog) -> None:
@@ -93,13 +93,13 @@ def record_lost_texts(log: Decklog) -> None:
     verifier.run_checks(Verifier.check_chains, Verifier.check_tables)
     for stream, digests in verifier.texts.gone.items():
         lost = sorted(digests)
-        for start in range(0, len(lost), _TOGETHER):
-            some = lost[start : start + _TOGETHER]
+        for start in range(0, len(lost), _BATCH_SIZE):
+            some = lost[start : start + _BATCH_SIZE]
             said = f"Recovered from a damaged file: {len(some)} texts are missing; their digests stay."
             log.journal.append(stream, said, kind=EntryKind.EVENT, subtype=RECOVERED, payload={"lost": some})
 
 
-_NOTHING: dict[str, Any] = dict.fromkeys(COLUMNS[1:])
+_EMPTY_ENTRY: dict[str, Any] = dict.fromkeys(COLUMNS[1:])
 FROM_TABLE = "Recovered from the table; the entry that said so is lost."
 FROM_LATER = "Recovered from a later entry; the ones before it are lost."
 STAND_IN = "A stand-in: the run itself is lost."
@@ -151,7 +151,7 @@ class Rebuild:
         batch: list[RecoveredEntry] = []
         for item in found:
             gap = item.seq != self._old_seq + 1
-            if gap or item.is_altered or len(batch) >= _TOGETHER:
+            if gap or item.is_altered or len(batch) >= _BATCH_SIZE:
                 self._write(batch)
                 batch = []
             if gap:
@@ -164,12 +164,12 @@ class Rebuild:
                 batch.append(item)
         self._write(batch)
         self._add_newer_records()
-        self._have_run()
+        self._ensure_run()
         return self.report
 
     def stand_in(self) -> StreamReport:
         """Create a stand-in for a lost run."""
-        self._have_run()
+        self._ensure_run()
         self.report.missing.append([1, None])
         return self.report
 
@@ -217,7 +217,7 @@ class Rebuild:
                 "unproven": [found.seq for found in batch if found.standing is EntryCertainty.UNPROVEN],
             },
         )
-        self._have_run()
+        self._ensure_run()
 
     def _add_altered(self, found: RecoveredEntry) -> None:
         """Store the readable values of a damaged entry as an event."""
@@ -228,11 +228,11 @@ class Rebuild:
             f"Entry {found.seq} is damaged: its hash does not fit. What can be read of it is kept here; nothing was made of it."
         )
         missing, self._missing = self._missing, None
-        self._add_event(body, {"missing": missing, "altered": {name: _shown(value) for name, value in read.items()}})
+        self._add_event(body, {"missing": missing, "altered": {name: _to_json_value(value) for name, value in read.items()}})
 
     def _add_event(self, body: str, payload: Values, at: str | None = None) -> None:
         event = {"kind": "event", "subtype": "recovered", "body": body, "payload": to_json(payload), "at": at}
-        self._receive([{**_NOTHING, **event}])
+        self._receive([{**_EMPTY_ENTRY, **event}])
 
     def _append(self, entries: list[Values], standing: EntryCertainty = EntryCertainty.PROVEN) -> None:
         """Chain entries to the stream's end; store those with an invalid record as events."""
@@ -250,7 +250,7 @@ class Rebuild:
             try:
                 self._receive([values])
             except NotFound:
-                self._supply(values)
+                self._restore_parents(values)
                 self._receive([values])
         except DecklogError as problem:
             self._report_unplaced(values, problem.message)
@@ -276,7 +276,7 @@ class Rebuild:
 
     # Records
 
-    def _supply(self, values: Values) -> None:
+    def _restore_parents(self, values: Values) -> None:
         """Create the records that an entry refers to and whose entries are lost."""
         for parent in self._parents.lost(values):
             if parent in self._supplying:
@@ -335,11 +335,11 @@ class Rebuild:
             "record_id": record_id,
             "task_id": record_class.task_of(from_json(image)),
         }
-        is_placed = self._append_one({**_NOTHING, **change})
+        is_placed = self._append_one({**_EMPTY_ENTRY, **change})
         self.report.from_tables += is_placed and body == FROM_TABLE
         return is_placed
 
-    def _have_run(self) -> None:
+    def _ensure_run(self) -> None:
         """Create a run for the stream if only its entries are left."""
         run_class = self._classes["runs"]
         if self._stream.startswith("@") or self._newest_image("runs", self._stream) is not None:
@@ -351,10 +351,10 @@ class Rebuild:
         known = {"id": self._stream, "goal": "(lost with a damaged file)", "status": "active", "metadata": "{}"}
         image = {**run_class.upcast(known), "cycles": 0, "replans": 0, "started_at": now, "updated_at": now}
         change = {"kind": "change", "subtype": "added", "body": STAND_IN, "payload": to_json(image)}
-        self._receive([{**_NOTHING, **change, "record_table": "runs", "record_id": self._stream}])
+        self._receive([{**_EMPTY_ENTRY, **change, "record_table": "runs", "record_id": self._stream}])
 
 
-def _shown(value: object) -> object:
+def _to_json_value(value: object) -> object:
     """Convert a damaged value to one that JSON and databases accept."""
     text = value.decode(errors="replace") if isinstance(value, bytes) else value
     return text.replace("\0", "\ufffd") if isinstance(text, str) else text

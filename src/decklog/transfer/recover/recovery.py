@@ -89,11 +89,11 @@ class Salvage:
             with Decklog.open(opened) as log:
                 if any(log.db.check_wal()) or any(log.db.check_pages(1, None, no_progress)) or not log.journal.verify().ok:
                     return False
-                return self._shows_all(log)
+                return self._shows_all_entries(log)
         except (DecklogError, *_UNREADABLE):
             return False
 
-    def _shows_all(self, log: Decklog) -> bool:
+    def _shows_all_entries(self, log: Decklog) -> bool:
         """Return whether no page has an entry after the visible end of a stream."""
         shown = {head["stream"]: (head["seq"], head["hash"]) for head in log.journal.heads()}
         for stream in self.findings.streams():
@@ -117,11 +117,11 @@ class Salvage:
             for number, content in pages.newest():
                 file.seek((number - 1) * pages.size)
                 file.write(content)
-        _without_log(merged)
+        _disable_wal(merged)
         if not has_readable_schema(merged):
             with open(sound, "rb") as other, open(merged, "r+b") as file:
                 file.write(other.read(pages.size))
-            _without_log(merged)
+            _disable_wal(merged)
         return merged
 
     def _take(self, place: int, record_class: type[Record], row: dict[str, Any]) -> None:
@@ -136,7 +136,7 @@ class Salvage:
             return  # a row that is no valid record is damage, not data
 
 
-def _without_log(path: str) -> None:
+def _disable_wal(path: str) -> None:
     """Set the header of a file to rollback mode, so that SQLite expects no write-ahead log."""
     with open(path, "r+b") as file:
         file.seek(18)

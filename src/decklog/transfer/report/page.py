@@ -64,8 +64,8 @@ def _share(part: timedelta, whole: timedelta) -> float:
 
 _MOST_TEXT = 4000
 _SHORT = 280
-# Before this many folded entries, a notable one does not break the fold: the lines would multiply.
-_WORTH_A_LINE = 8
+# Within a day, fold at least this number of entries, so that fold lines stay few.
+_MIN_FOLDED = 8
 
 
 def entry_lines(log: Decklog, run_id: str, until: int) -> Iterator[str]:
@@ -81,7 +81,7 @@ def entry_lines(log: Decklog, run_id: str, until: int) -> Iterator[str]:
             yield from _fold_lines(quiet)
             yield f'{"</ol>" if day else ""}<h3>{escape(entry["at"][:10])}</h3>\n<ol class="story">\n'
             day = entry["at"][:10]
-        if len(quiet) >= _WORTH_A_LINE:
+        if len(quiet) >= _MIN_FOLDED:
             yield from _fold_lines(quiet)
         yield _line(entry, words)
     yield from _fold_lines(quiet)

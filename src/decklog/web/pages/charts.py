@@ -64,7 +64,7 @@ def build_chart(
     names = [*kinds, *([rest[0] if len(rest) == 1 else f"{len(rest)} others"] if rest else [])]
     width = COLUMNS_WIDTH / max(1, len(places))
     line = round(COLUMNS_HEIGHT - ceiling * COLUMNS_HEIGHT / top, 2) if is_near and ceiling else None
-    shown = [_shown(place, names, column, label) for place, column in zip(places, columns, strict=True) if any(column)]
+    shown = [_build_column(place, names, column, label) for place, column in zip(places, columns, strict=True) if any(column)]
     grid = [(round(COLUMNS_HEIGHT - value * COLUMNS_HEIGHT / top, 1), label(value)) for value in range(step, top + 1, step)]
     ticks = "".join(f"M{(number + 0.4) * width:.1f} {COLUMNS_HEIGHT}v{TICK}" for number in range(len(places)))
     percent = f"{100 / max(1, len(places)):.3f}"
@@ -92,7 +92,7 @@ def _bars(columns: Sequence[Sequence[int]], shades: int, width: float, top: int)
     return paths
 
 
-def _shown(place: str, names: Sequence[str], column: Sequence[int], label: Callable[[int], str]) -> ChartColumn:
+def _build_column(place: str, names: Sequence[str], column: Sequence[int], label: Callable[[int], str]) -> ChartColumn:
     parts = [f"{name} {label(value)}" for name, value in zip(names, column, strict=True) if value]
     return ChartColumn(place, label(sum(column)), parts[::-1])
 

@@ -308,14 +308,14 @@ def _rank(severity: object) -> int:
 
 
 # Database facts that are shown; its location is not.
-_TOLD = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mode", "synchronous", "mode", "read_only")
+_SHOWN_FACTS = ("engine", "engine_version", "schema", "bytes", "wal_bytes", "journal_mode", "synchronous", "mode", "read_only")
 _MOST_SESSIONS = 50
 
 
 def system(request: SiteRequest) -> PageView:
     """Load the facts of the log and this server; with `look`, also the findings of the health check."""
     facts, site = request.log.db.facts(), request.site
-    shown_facts = {name: value for name, value in facts.items() if name in _TOLD}
+    shown_facts = {name: value for name, value in facts.items() if name in _SHOWN_FACTS}
     shown_facts["not_indexed"] = request.log.db.read(request.log.journal.not_indexed)
     findings: list[dict[str, Any]] | None = None
     if request.word("look"):

@@ -110,7 +110,7 @@ def read(request: SiteRequest) -> PageView:
     subject = acts.subject_of(item)
     verbs = () if request.site.is_read_only else (acts.COMMENT, acts.MESSAGE)
     shown |= {"subject": subject, "tokens": {verb: request.session.form_token(token_of(verb), subject) for verb in verbs}}
-    shown |= _shown(request, _item_change(request, item, messages, shown["tokens"]), acts.page_of(item))
+    shown |= _build_change_view(request, _item_change(request, item, messages, shown["tokens"]), acts.page_of(item))
     shell_line = command("run", "watch", subject)
     data = {"item": item.name, "run_id": run_id, "state": vars(shown["status"]), "cost_microdollars": shown["cost"]}
     data |= {"steps": steps, "messages": messages, "files": _files(shown["change"].diff)}
@@ -124,7 +124,7 @@ def changes(request: SiteRequest) -> PageView:
     if "conductor" not in run.metadata:
         raise NotFound(f"run {run.id} was not started by decklog run, so its commits are not known")
     shown: dict[str, Any] = {"run": run, "items": run_status(request.log, run.id).items}
-    shown |= _shown(request, _run_change(request, run), f"/runs/{run.id}/changes")
+    shown |= _build_change_view(request, _run_change(request, run), f"/runs/{run.id}/changes")
     data = {"run_id": run.id, "files": _files(shown["change"].diff)}
     shell_line = command("run", "land", run.id, "--dry-run")
     return PageView("work/changes.html", f"Changes · {run.goal}", shell_line, data, shown, place="runs")
@@ -160,7 +160,7 @@ class ShownChange:
     commenting: Commenting | None = None
 
 
-def _shown(request: SiteRequest, change: ShownChange, page: str) -> dict[str, Any]:
+def _build_change_view(request: SiteRequest, change: ShownChange, page: str) -> dict[str, Any]:
     view = SPLIT if request.word("view") == SPLIT else UNIFIED
     return {"change": change, "view_name": view, "page": segment(page)}
 

@@ -98,8 +98,8 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,  # noqa: ARG002
     ) -> RunnableConfig:
         """Store a checkpoint; replace one of the same id."""
-        self._saving(config, checkpoint, metadata)()
-        self._saved(config)
+        self._prepare_save(config, checkpoint, metadata)()
+        self._mark_started(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
 
     async def aput(
@@ -109,11 +109,11 @@ class DecklogSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,  # noqa: ARG002
     ) -> RunnableConfig:
-        await run_off_loop(self.log, self._saving(config, checkpoint, metadata))
-        self._saved(config)
+        await run_off_loop(self.log, self._prepare_save(config, checkpoint, metadata))
+        self._mark_started(config)
         return _config(_thread(config), _namespace(config), checkpoint["id"])
 
-    def _saving(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> partial[None]:
+    def _prepare_save(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> partial[None]:
         """Prepare the write before waiting for the writer lock."""
         thread = _thread(config)
         place = {
@@ -137,7 +137,7 @@ class DecklogSaver(BaseCheckpointSaver[int]):
             facts: dict[str, object] = {"langgraph": {"thread_id": thread}}
             self.log.runs.start(f"Thread {thread} of LangGraph", run_id=run_id, metadata=facts)
 
-    def _saved(self, config: RunnableConfig) -> None:
+    def _mark_started(self, config: RunnableConfig) -> None:
         """Remember that a thread has a run. Only after the commit: it could be rolled back, and others can't see it yet."""
         if not self.log.is_in_transaction:
             self._known.add(run_id_of(_thread(config)))
@@ -145,13 +145,13 @@ class DecklogSaver(BaseCheckpointSaver[int]):
     def put_writes(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = "") -> None:
         """Store what a task wrote after a checkpoint."""
         self._writing(config, writes, task_id, task_path)()
-        self._saved(config)
+        self._mark_started(config)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         await run_off_loop(self.log, self._writing(config, writes, task_id, task_path))
-        self._saved(config)
+        self._mark_started(config)
 
     def _writing(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str) -> partial[None]:
         place = {

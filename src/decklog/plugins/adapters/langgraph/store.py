@@ -153,7 +153,7 @@ class DecklogStore(BaseStore):
         fitting = [
             item
             for item in self._below(".".join(op.namespace_prefix))
-            if all(_fits(item.value.get(name), value) for name, value in wanted.items())
+            if all(_matches_filter(item.value.get(name), value) for name, value in wanted.items())
         ]
         ranked: list[tuple[GraphItem, float | None]] = [(item, None) for item in fitting]
         if op.query and self._nearness is not None:
@@ -182,16 +182,16 @@ def _facts(item: GraphItem) -> dict[str, Any]:
     return {"namespace": tuple(item.namespace.split(".")), "key": item.key, "value": item.value, **times}
 
 
-def _fits(value: Any, wanted: Any) -> bool:
+def _matches_filter(value: Any, wanted: Any) -> bool:
     """Return whether a value matches a filter: it is equal, or meets the filter's operators."""
     if isinstance(wanted, dict):
         if any(name.startswith("$") for name in wanted):
-            return all(_compared(value, name, item) for name, item in wanted.items())
-        return isinstance(value, dict) and all(_fits(value.get(name), item) for name, item in wanted.items())
+            return all(_matches_operator(value, name, item) for name, item in wanted.items())
+        return isinstance(value, dict) and all(_matches_filter(value.get(name), item) for name, item in wanted.items())
     return bool(value == wanted)
 
 
-def _compared(value: Any, operator: str, wanted: Any) -> bool:
+def _matches_operator(value: Any, operator: str, wanted: Any) -> bool:
     if operator not in _COMPARED:
         raise Invalid(f"a search knows no operator {operator!r}; it knows {', '.join(_COMPARED)}", field="filter")
     try:

@@ -333,7 +333,7 @@ class Sender:
     def send(self, spans: Sequence[OtelSpan]) -> None:
         """Send spans, in halves if they are too many; collect a collector's reports about rejected ones."""
         body = gzip.compress(otlp.encoded(REQUEST, otlp.request_of(spans), self._kind), 6, mtime=0)
-        answer = self._sent(body)
+        answer = self._send_with_retries(body)
         if answer.status == _TOO_LARGE and len(spans) > 1:
             middle = len(spans) // 2
             self.send(spans[:middle])
@@ -346,7 +346,7 @@ class Sender:
     def close(self) -> None:
         self._connection.close()
 
-    def _sent(self, body: bytes) -> CollectorResponse:
+    def _send_with_retries(self, body: bytes) -> CollectorResponse:
         pause = _FIRST_WAIT
         while True:
             answer = self._post(body)
@@ -442,7 +442,7 @@ class OtlpExport:
     ) -> None:
         self._log = log
         self._run_ids = run_ids
-        self._runs = self._with_below(run_ids)
+        self._runs = self._load_with_children(run_ids)
         self._texts = texts
         self._progress = progress
         self._batch: list[OtelSpan] = []
@@ -450,7 +450,7 @@ class OtlpExport:
         self.counts = {"runs": 0, "spans": 0, "waiting": 0}
         self.left_out: dict[str, int] = {}
 
-    def _with_below(self, run_ids: Sequence[str]) -> list[Run]:
+    def _load_with_children(self, run_ids: Sequence[str]) -> list[Run]:
         """Return the runs, parents before children. Forks are separate."""
         found: dict[str, Run] = {}
         waiting = [self._log.runs.get(run_id) for run_id in reversed(run_ids)]
@@ -485,15 +485,15 @@ class OtlpExport:
 
     def _hand_on(self, sink: Sink, *, follow: bool = False) -> None:
         first, *rest = self._runs
-        self._hand_on_run(first, sink, follow=follow)
+        self._export_run(first, sink, follow=follow)
         if follow:
             # New child runs may have begun meanwhile.
-            _, *rest = self._with_below(self._run_ids)
+            _, *rest = self._load_with_children(self._run_ids)
         for run in rest:
-            self._hand_on_run(run, sink, follow=False)
+            self._export_run(run, sink, follow=False)
         self._flush(sink)
 
-    def _hand_on_run(self, run: Run, sink: Sink, *, follow: bool) -> None:
+    def _export_run(self, run: Run, sink: Sink, *, follow: bool) -> None:
         from decklog import __version__
 
         spans = RunSpans(self._log, run, texts=self._texts, version=__version__)

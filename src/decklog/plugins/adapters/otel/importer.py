@@ -164,7 +164,7 @@ class SpanWriter:
             self._begin(parent, {name: mark[name] for name in ("trace",) if name in mark}, values["started_at"])
         else:
             parent = run.parent_run_id
-        fields = _completed(run, values, is_named=bool(mark.get("named")))
+        fields = _merge_run(run, values, is_named=bool(mark.get("named")))
         metadata = {**run.metadata, **(values.get("metadata") or {}), _MARK: {**mark, "named": True}}
         fields |= {"metadata": metadata, "parent_run_id": parent}
         if all(getattr(run, name) == value for name, value in fields.items()):
@@ -173,7 +173,7 @@ class SpanWriter:
         return 1
 
 
-def _completed(run: Run, values: dict[str, Any], *, is_named: bool) -> dict[str, Any]:
+def _merge_run(run: Run, values: dict[str, Any], *, is_named: bool) -> dict[str, Any]:
     """Merge a run with one of its outermost spans: the earliest one names the run, and the last one ends it."""
     started, ended = from_text(values["started_at"]), from_text(values["ended_at"])
     is_first = not is_named or started < run.started_at

@@ -63,7 +63,7 @@ _TEXTS = ("kind", "subtype", "agent", "agent_id", "group_id", "task_id", "phase"
 _CHARGE_TEXTS = ("call_site", "agent", "agent_id", "group_id", "task_id", "answer_id")
 _RUN_TEXTS = ("status", "goal", "summary", "repo", "branch", "worktree")
 # Attributes that become entries or charges.
-_TAKEN = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
+_CONVERTED = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_MESSAGES})
 
 
 @dataclass(slots=True)
@@ -166,7 +166,7 @@ class OtherSpan:
     def _ends(self, at: str) -> dict[str, Any]:
         span, is_failed = self.span, self.span.status == names.ERROR
         outcome = CallOutcome.FAILED.value if is_failed else CallOutcome.OK.value
-        rest = {name: value for name, value in self.attributes.items() if name not in _TAKEN}
+        rest = {name: value for name, value in self.attributes.items() if name not in _CONVERTED}
         facts: dict[str, Any] = {
             "outcome": outcome,
             "attributes": to_json_value(rest) or None,

@@ -120,7 +120,7 @@ def take_change(file: ForeignFile, table: str, record_id: str) -> None:
 def _put(source: str) -> str:
     rows = _RECORDS[source]
     names = [name for name in TABLES[rows.table] if name != "id" or rows.table not in _NUMBERED]
-    text = _narrowed(question(rows.table, "log"), rows.which)
+    text = _add_condition(question(rows.table, "log"), rows.which)
     # SQLite needs `where` between a select and an `on conflict` clause.
     text = f"insert into main.{rows.table} ({', '.join(names)}) select {', '.join(names)} from ({text}) where true"
     if not rows.known_by:
@@ -130,14 +130,14 @@ def _put(source: str) -> str:
     return f"{text} on conflict ({rows.known_by}) do update set {changes}"
 
 
-def _narrowed(asked: str, which: str) -> str:
+def _add_condition(asked: str, which: str) -> str:
     last = asked.rpartition("\n  from ")[2]
     return f"{asked} {'and' if ' where ' in last else 'where'} {which}"
 
 
 def _take_consumer(file: ForeignFile, package_id: str, agent: str) -> None:
     """Fill the row of a package's recipient that has not read it yet; insert a row if there is none."""
-    found = _narrowed(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
+    found = _add_condition(question("context_package_consumers", "log"), "c.package_id = ?1 and c.agent = ?2")
     waiting = """
         select min(w.id) from main.context_package_consumers w join log.packages p on p.number = w.package_id
          where p.id = ?1 and w.agent_type = ?2
@@ -242,7 +242,7 @@ def make(log: Decklog, path: str) -> None:
     try:
         made = os.path.join(folder, "made.db")
         streams = log.db.read(lambda: _export(log, made))
-        _complete(made, log.db.target, streams)
+        _finish_file(made, log.db.target, streams)
         os.chmod(made, mode)
         put_in_place(made, path)
     finally:
@@ -256,7 +256,7 @@ def _export(log: Decklog, path: str) -> list[tuple[int, int, int]]:
     return [(no, seen, newest) for no, seen, newest in rows]
 
 
-def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> None:
+def _finish_file(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> None:
     file = ForeignFile(path, log_path)
     try:
         with file.writing():
@@ -267,14 +267,14 @@ def _complete(path: str, log_path: str, streams: list[tuple[int, int, int]]) -> 
                 if file.value(f"select 1 from main.{table} limit 1") is None:
                     fill_workflow(file, table)
             set_marks(file)
-            _guard(file)
+            _add_write_guards(file)
             file.rows(f"pragma main.application_id = {APPLICATION_ID}")
         file.rows("pragma main.wal_checkpoint(truncate)")
     finally:
         file.close()
 
 
-def _guard(file: ForeignFile) -> None:
+def _add_write_guards(file: ForeignFile) -> None:
     """Add triggers that refuse writes by other programs, which the next update would not see."""
     for (table,) in file.rows(
         "select name from main.sqlite_schema where type = 'table' and name not like 'sqlite\\_%' escape '\\'"

@@ -222,16 +222,16 @@ class TakeOver:
         try:
             with held(self.path):
                 # The checkpointed file now has all data, so one file is enough.
-                aside = _free(self.path)
-            return self._swapped(os.path.join(folder, "log.db"), os.path.join(folder, "readers.db"), aside), aside
+                aside = _find_free_path(self.path)
+            return self._import_and_swap(os.path.join(folder, "log.db"), os.path.join(folder, "readers.db"), aside), aside
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def _swapped(self, made: str, for_readers: str, aside: str) -> Report:
+    def _import_and_swap(self, made: str, for_readers: str, aside: str) -> Report:
         """Import, then swap in the log and the file; repeat the import if the source changed meanwhile."""
         for _ in range(_TRIES):
             before = _state(self.path)
-            report = self._imported(made, for_readers)
+            report = self._import_database(made, for_readers)
             with held(self.path):
                 if _state(self.path) == before:
                     self._replace(made, for_readers, aside)
@@ -239,7 +239,7 @@ class TakeOver:
         hint = "Stop the agents that write to it, and try again."
         raise Conflict(f"{self.path} is being written to, and was left as it is", hint=hint, path=self.path)
 
-    def _imported(self, made: str, for_readers: str) -> Report:
+    def _import_database(self, made: str, for_readers: str) -> Report:
         with Decklog.open(made) as log:
             report, workflow = BazingaImport(log, self.path, progress=self._progress).run(), None
             try:
@@ -265,7 +265,7 @@ class TakeOver:
         sync(os.path.dirname(self.path))
 
 
-def _free(path: str) -> str:
+def _find_free_path(path: str) -> str:
     """Return an unused path for the old file."""
     start, ending = os.path.splitext(path)
     number, name = 1, f"{start}{_ASIDE}{ending}"

@@ -63,7 +63,7 @@ _TASK = (
     *(*TASK_FIELDS, "priority", "verification", "allowed_paths", "inputs", "stage", "state_name", "trace_file", "loop_version"),
     *("summary", "result", "outcome", "failures", "blocker_repeats", "reservation_id", "snapshot"),
 )
-_ASKED = ("objective", "acceptance", "verification", "allowed_paths")
+_INPUT_FIELDS = ("objective", "acceptance", "verification", "allowed_paths")
 _CHARGE = f"occurred_at task_id call_site model {' '.join(TOKENS)}"
 _CI_RUN = "workflow_name branch run_id=ci_run_id started_at completed_at duration_s=duration_seconds conclusion"
 _NO_LOOP = 0
@@ -143,7 +143,7 @@ class GaiaExport:
         for task in each(self.log, Task, "created_at, id"):
             name = f"tasks {task.id}"
             row = columns_of(task, "id priority state stage current_state_name=state_name trace_file loop_version")
-            row |= {"created_at": task.created_at, "inputs_json": _json(asked_of(task)), "result_json": _json(_came_of(task))}
+            row |= {"created_at": task.created_at, "inputs_json": _json(asked_of(task)), "result_json": _json(_result_of(task))}
             row = out.restored(name, row, {"created_at": EPOCH, "inputs_json": "{}", "loop_version": _NO_LOOP})
             row["last_heartbeat_at"] = _heartbeat(task, row.get("last_heartbeat_at"))
             row["cost_usd"] = self._cost(task.id, row.get("cost_usd"))
@@ -276,9 +276,9 @@ class GaiaExport:
         lines += [(whole_number(row_id), "", str(row.get("line"))) for row_id, row in self.kept.rows(table)]
         if lines:
             lines.sort(key=lambda line: (line[0] is None, line[0] or 0, line[1]))
-            _write(os.path.join(self._made, name), self._spaced(table, ((number, line) for number, _, line in lines)))
+            _write(os.path.join(self._made, name), self._add_blanks(table, ((number, line) for number, _, line in lines)))
 
-    def _spaced(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
+    def _add_blanks(self, table: str, lines: Iterable[tuple[int | None, str]]) -> Iterator[str]:
         """Yield lines with the blank ones between them, so that line numbers stay the same."""
         place = 0
         for number, line in lines:
@@ -325,10 +325,10 @@ class GaiaExport:
 def asked_of(task: Task) -> dict[str, Any]:
     """Return the inputs of a task, with the fields that only Decklog has."""
     asked: dict[str, Any] = {} if title_of(task.inputs, task.id) == task.title else {"title": task.title}
-    return asked | {name: getattr(task, name) for name in _ASKED if getattr(task, name)} | task.inputs
+    return asked | {name: getattr(task, name) for name in _INPUT_FIELDS if getattr(task, name)} | task.inputs
 
 
-def _came_of(task: Task) -> Any:
+def _result_of(task: Task) -> Any:
     """Return a task's result with the summary inside, where that system stores it."""
     if task.summary is None:
         return task.result

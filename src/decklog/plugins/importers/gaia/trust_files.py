@@ -98,7 +98,7 @@ class TrustProposals:
             yield f"{EM} is not in force before an owner is bound; see: decklog approvals show {question}"
             return
         yield from self._not_proposed(document, trust)
-        wanted = list(_wanted(document, trust))
+        wanted = list(_list_changes(document, trust))
         for change, given in wanted[:1]:
             self._write_proposal(change, given)
             yield f"{EM}: {_describe_change(change, given)} waits for the owner's signature; see: decklog trust proposals"
@@ -143,7 +143,7 @@ class TrustProposals:
         self._log.trust.propose(change, _REASON, expires_in_seconds=24 * 3600, by="import", **given)
 
 
-def _wanted(document: Document, trust: Any) -> Iterator[Wanted]:
+def _list_changes(document: Document, trust: Any) -> Iterator[Wanted]:
     """List the changes that lead to the terms of `em.toml`; a step up is one autonomy level."""
     if document.get("current_tier", 0) > trust["tier"]:
         yield SignedChange.PROMOTE, {"to_tier": trust["tier"] + 1}

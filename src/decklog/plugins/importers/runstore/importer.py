@@ -181,7 +181,7 @@ class RunStoreImport(Import):
         if present is None and attempts:
             begun = {"state": TaskState.PENDING, "attempts": 0, "updated_at": fields["created_at"], "summary": None}
             self.log.tasks.add_record(**{**fields, **begun, "reason": None, "blocker": None, "outcome": None})
-        outcomes = [self._attempted(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
+        outcomes = [self._write_attempt(attempt, number, fields) for number, attempt in enumerate(attempts, 1)]
         self.attempt_outcomes |= {attempt.id: outcome for attempt, outcome in zip(attempts, outcomes, strict=True)}
         if present is None and not attempts:
             self.log.tasks.add_record(**fields)
@@ -221,7 +221,7 @@ class RunStoreImport(Import):
             row.replace("created_at", to_text(created))
         return created
 
-    def _attempted(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
+    def _write_attempt(self, row: Row, number: int, task: dict[str, Any]) -> Outcome:
         """Write an attempt as two versions of its task, begun and ended, both at its only recorded time."""
         row.stream = task["run_id"]
         if not self.writer.mark_imported(row):

@@ -154,22 +154,22 @@ class TaskMasterImport(Tracker):
     def gather(self) -> None:
         """Parse the document; read both sides of git conflicts, and the complete tasks of a truncated document."""
         path = find_file(self.path, PLACES, "Name the file itself.")
-        self._hold_whole(path)
+        self._add_documents(path)
         if not self.tags:
             raise Invalid(f"{path} holds no tasks of Task Master's", path=path)
         claims = NameClaims(self.log, self.run_id, lambda tag, number: self.gathered.has(TASKS, f"{tag}/{number}"))
         self.ours = {f"{tag}/{number}": ours for (tag, number), ours in claims.settled(self._claims).items()}
 
-    def _hold_whole(self, path: str) -> None:
+    def _add_documents(self, path: str) -> None:
         sides, broken = json_values(path)
         if len(sides) + len(broken) > 1:
             self.report.note(f"{path} has git conflict markers; of two versions of a task the newer one is taken")
         for side in sides:
-            self._hold_document(to_storable(side))
+            self._add_document(to_storable(side))
         for text in broken:
-            self._hold_whole_tasks(text)
+            self._add_complete_tasks(text)
 
-    def _hold_document(self, found: Any) -> None:
+    def _add_document(self, found: Any) -> None:
         if not isinstance(found, dict):
             raise Invalid(f"{self.path} is no JSON object, and so holds no tasks of Task Master's", path=self.path)
         if isinstance(found.get(TASKS), list):
@@ -179,30 +179,30 @@ class TaskMasterImport(Tracker):
             tasks = held.get(TASKS) if isinstance(held, dict) else None
             if isinstance(tasks, list):
                 metadata = held.get("metadata")
-                self._hold_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
+                self._add_tag(tag, tasks, metadata if isinstance(metadata, dict) else {})
             else:
                 self.add_line(to_json({tag: held}), "it is no tag with tasks")
 
-    def _hold_whole_tasks(self, text: str) -> None:
+    def _add_complete_tasks(self, text: str) -> None:
         """Add the complete tasks of a truncated document."""
         starts = [(found[1], found.end()) for found in _TAG.finditer(text)]
         starts += [(MAIN, found.end()) for found in _LEGACY.finditer(text)]
         for tag, start in starts:
-            self._hold_tag(tag, to_storable([*read_complete_objects(text, start)]), {})
+            self._add_tag(tag, to_storable([*read_complete_objects(text, start)]), {})
         self.add_line(text, "the document was not written to its end; the tasks in it that are whole were taken")
 
-    def _hold_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
+    def _add_tag(self, tag: str, tasks: Iterable[Any], metadata: dict[str, Any]) -> None:
         run_id = run_of_tag(self.run_id, tag)
         self.tags[tag], self.begun[tag] = run_id, sortable_time(metadata.get("created"))
         self.facts[run_id] = {self.system: {"tag": tag, "metadata": metadata}}
         for task in tasks:
             subtasks = task.get("subtasks") if isinstance(task, dict) else None
             parts = subtasks if isinstance(subtasks, list) else []
-            name = self._hold_task(tag, "", task, parts)
+            name = self._add_task(tag, "", task, parts)
             for part in parts if name else ():
-                self._hold_task(tag, name, part, parts)
+                self._add_task(tag, name, part, parts)
 
-    def _hold_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
+    def _add_task(self, tag: str, above: str, task: Any, parts: list[Any]) -> str:
         """Add a task, or a subtask with its siblings' ids; return its name, or an empty text."""
         name = number_of(task, above)
         if not name:

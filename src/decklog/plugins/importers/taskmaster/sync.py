@@ -105,7 +105,7 @@ class _Tag:
         for task_id in (name for name in self._tasks if name not in names and name not in self._above):
             names[task_id] = (_next(whole for whole, _ in names.values()), "")
         for task_id in (name for name in self._tasks if name not in names):
-            whole = names[self._top(task_id)][0]
+            whole = names[self._find_topmost_parent(task_id)][0]
             names[task_id] = (whole, _next(part for above, part in names.values() if above == whole))
         return names
 
@@ -113,7 +113,7 @@ class _Tag:
         """Return whether a task's id is the run's name with a number, which may be any text."""
         return task_id.startswith(self._start) and task_id != self._start
 
-    def _top(self, task_id: str) -> str:
+    def _find_topmost_parent(self, task_id: str) -> str:
         """Return the topmost parent of a task: Task Master has no nested subtasks."""
         seen = set[str]()
         while task_id in self._above and task_id not in seen:
@@ -186,7 +186,7 @@ def _in_order(number: str) -> tuple[int, str]:
 NEEDS = "dependencies"
 PLACE = "its place"
 _PARTS = "subtasks"
-_USUAL = {"status": "pending", "priority": "medium"}
+_DEFAULTS = {"status": "pending", "priority": "medium"}
 
 
 class Document:
@@ -200,7 +200,7 @@ class Document:
         # Tasks with a duplicate number.
         self._doubles: list[dict[str, Any]] = []
         for tag, held in tags.items():
-            for task in _listed(held, TASKS):
+            for task in _get_list(held, TASKS):
                 self._place(tag, task)
         values = [(*place, ours) for place, task in self._tasks.items() if (ours := ours_of(task)) is not None]
         self._names = NameClaims(log, run_id, lambda *place: place in self._tasks).settled(values)
@@ -211,7 +211,7 @@ class Document:
         number = number_of(task)
         if not self._is_taken((tag, number), task):
             return
-        parts = _listed(task, _PARTS)
+        parts = _get_list(task, _PARTS)
         siblings = siblings_of(parts, number)
         for part in parts:
             place = (tag, number_of(part, number))
@@ -255,7 +255,7 @@ class Document:
             own[NEEDS] = [self._named(tag, needed_number(word, above, siblings)) for word in needs]
         elif needs:
             own[NEEDS] = needs
-        return {"title": "/".join(place), **_USUAL, **own, PLACE: place}
+        return {"title": "/".join(place), **_DEFAULTS, **own, PLACE: place}
 
     def _named(self, tag: str, number: str) -> str:
         return self._names.get((tag, number)) or f"{tag}/{number}"
@@ -305,7 +305,7 @@ class Document:
         return None if other[1] in siblings else spelled_id(other[1])
 
 
-def _listed(held: object, name: str) -> list[dict[str, Any]]:
+def _get_list(held: object, name: str) -> list[dict[str, Any]]:
     found = held.get(name) if isinstance(held, dict) else None
     return [one for one in found if number_of(one)] if isinstance(found, list) else []
 

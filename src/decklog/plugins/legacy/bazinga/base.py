@@ -153,12 +153,12 @@ def open_log(path: str, clock: Clock | None = None) -> tuple[Decklog, Mirror | N
         except OSError as problem:
             raise DatabaseInitError(f"{log_path} can't be opened: {problem.strerror or problem}") from problem
         except DecklogError as problem:
-            raise DatabaseInitError(_why_not_opened(log_path, problem)) from problem
+            raise DatabaseInitError(_explain_open_error(log_path, problem)) from problem
         opened.pop_all()
     return log, None if for_readers is None else Mirror(for_readers, log)
 
 
-def _why_not_opened(path: str, problem: DecklogError) -> str:
+def _explain_open_error(path: str, problem: DecklogError) -> str:
     if isinstance(problem, NotADatabase) and is_old_database(path):
         take_over = f"decklog bazinga take-over {shlex.quote(root_of(path))}"
         return f"{path} is a database of bazinga-db itself, and was left as it is. Take its project over with: {take_over}"

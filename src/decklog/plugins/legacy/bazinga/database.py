@@ -41,7 +41,7 @@ def _refused(problem: DecklogError) -> dict[str, Any]:
 
 _MOST_ISSUES = 100
 # bazinga's names of the tables that have group ids, each with its Decklog source.
-_HOLDERS = {
+_GROUP_ID_SOURCES = {
     "task_groups": "select distinct group_id, run_id from groups",
     "orchestration_logs": "select distinct group_id, stream from entries where group_id is not null and kind <> 'change'",
     "state_snapshots": "select distinct group_id, run_id from states",
@@ -49,7 +49,7 @@ _HOLDERS = {
     "context_packages": "select distinct group_id, run_id from packages where group_id is not null",
     "consumption_scope": "select distinct group_id, run_id from context_consumptions",
 }
-_KEPT = "the journal keeps what was written; write new records under a valid id"
+_FIX_ERROR = "the journal keeps what was written; write new records under a valid id"
 
 
 class BazingaDB(BazingaSessions, BazingaKnowledge):
@@ -114,12 +114,12 @@ class BazingaDB(BazingaSessions, BazingaKnowledge):
         """
         issues = self.log.db.read(self._issues)
         if fix:
-            issues = [{**issue, "fix_error": _KEPT} for issue in issues]
+            issues = [{**issue, "fix_error": _FIX_ERROR} for issue in issues]
         return {"success": True, "issues_found": len(issues), "fixes_applied": 0, "issues": issues, "fixes": []}
 
     def _issues(self) -> list[dict[str, Any]]:
         issues: list[dict[str, Any]] = []
-        for table, sql in _HOLDERS.items():
+        for table, sql in _GROUP_ID_SOURCES.items():
             is_group = table == "task_groups"
             validate, key = (validate_task_group_id, "id") if is_group else (validate_scope_global_or_group, "group_id")
             found = [(group_id, session_id, validate(group_id)) for group_id, session_id in self.log.db.rows(sql, {})[1]]

@@ -71,14 +71,14 @@ def ask(database: Database, sql: str, parameters: Sequence[Any] = ()) -> list[di
     """Run one read-only statement; return its rows. Repeated column names get a suffix."""
     asking: Any = _ask_log if database.engine == "sqlite" else _ask_postgres
     with asking(database, sql, parameters) as (names, rows):
-        return _shown(names, rows)
+        return _build_rows(names, rows)
 
 
 def ask_file(path: str, sql: str, parameters: Sequence[Any] = ()) -> list[dict[str, Any]]:
     """Run one statement on the file for readers."""
     found = answered(address_of(path), path, sql, parameters, views={}, seconds=SECONDS, most_bytes=BYTES)
     with found as (names, rows):
-        return _shown(names, rows)
+        return _build_rows(names, rows)
 
 
 def _ask_log(database: Any, sql: str, parameters: Sequence[Any]) -> AbstractContextManager[Any]:
@@ -96,7 +96,7 @@ def _ask_postgres(database: Any, sql: str, parameters: Sequence[Any]) -> Abstrac
     return answered_by_server(database.connections, sql, parameters, views=lacking, schema=SCHEMA, seconds=SECONDS)
 
 
-def _shown(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
+def _build_rows(names: list[str], rows: Iterable[Sequence[Any]]) -> list[dict[str, Any]]:
     columns, size = _unique_names(names), 0
     found: list[dict[str, Any]] = []
     for row in rows:

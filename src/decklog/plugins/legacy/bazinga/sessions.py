@@ -292,7 +292,7 @@ class BazingaSessions(BazingaLogs):
         """Save a session's plan, or replace it; its creation time stays."""
         given: dict[str, Any] = {"current_phase": current_phase, "metadata": metadata}
         with self.log.transaction():
-            self.log.plans.record(session_id, original_prompt, plan_text, _anew(phases), total_phases=total_phases, **given)
+            self.log.plans.record(session_id, original_prompt, plan_text, _reset(phases), total_phases=total_phases, **given)
             self.log.plans.update(session_id, total_phases=total_phases, clear=[name for name in given if given[name] is None])
 
     @answers
@@ -415,7 +415,7 @@ def _criterion_row(db: BazingaBase, criterion: Criterion) -> dict[str, Any]:
     return {"id": db.id_where("success_criteria", criterion.number, **known_by), **row}
 
 
-def _anew(phases: Any) -> Any:
+def _reset(phases: Any) -> Any:
     """Reset phases without a status to pending."""
     if not isinstance(phases, list):
         return phases

@@ -182,12 +182,12 @@ class UsageValues:
         try:
             return float(text)
         except ValueError:
-            raise Misuse(f"{_shown(name)} must be a number, got {text!r}") from None
+            raise Misuse(f"{_to_parameter(name)} must be a number, got {text!r}") from None
 
     def json(self, name: str) -> Any:
         """Return a word or a flag as JSON."""
         text = self.get(name)
-        return None if text is None else from_json_text(_shown(name), text)
+        return None if text is None else from_json_text(_to_parameter(name), text)
 
     def texts(self, name: str) -> list[str] | None:
         """Return a word or a flag as a JSON list of texts."""
@@ -195,7 +195,7 @@ class UsageValues:
         if value is None:
             return None
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise Misuse(f"{_shown(name)} must be a JSON list of strings")
+            raise Misuse(f"{_to_parameter(name)} must be a JSON list of strings")
         return value
 
     def converted(self, name: str, kind: str, low: int | None, high: int | None, *, label: str) -> Any:
@@ -223,7 +223,7 @@ class UsageValues:
             with open(path, encoding="utf-8") as file:
                 return file.read()
         except (OSError, UnicodeDecodeError) as problem:
-            raise Misuse(f"{_shown(name)} {path} can't be read: {problem}") from None
+            raise Misuse(f"{_to_parameter(name)} {path} can't be read: {problem}") from None
 
 
 def whole(name: str, text: str, *, low: int | None = None, high: int | None = None) -> int:
@@ -231,10 +231,10 @@ def whole(name: str, text: str, *, low: int | None = None, high: int | None = No
     try:
         number = int(text)
     except ValueError:
-        raise Misuse(f"{_shown(name)} must be an integer, got {text!r}") from None
+        raise Misuse(f"{_to_parameter(name)} must be an integer, got {text!r}") from None
     if (low is not None and number < low) or (high is not None and number > high):
         bounds = f"from {low} to {high}" if high is not None else f"{low} or more"
-        raise Misuse(f"{_shown(name)} must be {bounds}, got {number}")
+        raise Misuse(f"{_to_parameter(name)} must be {bounds}, got {number}")
     return number
 
 
@@ -242,5 +242,5 @@ def _plain(word: str) -> str:
     return word.lstrip("-").replace("_", "-")
 
 
-def _shown(name: str) -> str:
+def _to_parameter(name: str) -> str:
     return name.replace("-", "_")
