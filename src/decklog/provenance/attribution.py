@@ -3,8 +3,8 @@
 1. Blobs that an edit wrote first: unchanged lines in git's diff keep their origin, all other lines belong to the edit.
 2. Other blobs are compared with their past: the file in the parent commits, and the contents that edits wrote to the file.
    Unchanged lines keep the origin that they have there.
-3. Lines that were moved, copied or restored are found by their text among the lines that edits added to the file, under any
-   of its names.
+3. Lines that were moved, copied or restored are found by their text. It must be among the lines that edits added to the file,
+   under any of its names.
 4. Without evidence a line is unknown. Similarity and time are not evidence.
 """
 
@@ -381,7 +381,7 @@ class Attribution:
         """Return the commits below a content, with the path and the blob that its file has there."""
         found = []
         for parent in content.parents:
-            # The name by which it may have been looked up already.
+            # Use the name under which `prefetch` has cached it.
             name = f"{content.commit}^" if content.commit is not None and parent == content.parents[0] else parent
             path, blob = content.path, self._blob_at(name, content.path)
             if blob is None and (former := self._former_path(parent, content)) is not None:
@@ -390,7 +390,7 @@ class Attribution:
         return found
 
     def _former_path(self, parent: str, content: _Content) -> str | None:
-        """Return the path that a file had before it came to a path that is new; None if it is a new file."""
+        """Return the former path of a file at a new path; None if it is a new file."""
         if content.commit is not None:
             known = self._renamed(parent, content.commit).get(content.path)
         else:
@@ -398,9 +398,9 @@ class Attribution:
         return known or find_most_similar(self._repo, self._former_contents(parent, content), content.blob)
 
     def _former_contents(self, parent: str, content: _Content) -> list[tuple[str, str]]:
-        """Return the paths and contents that a file may have had before it came to a path that is new."""
+        """Return the possible former paths and contents of a file at a new path."""
         if content.before is not None:
-            # Which files were gone then is not known. A file that was still there was copied.
+            # Include files that still existed, which were copied: it is unknown which were gone then.
             edits = self._log.edits.newest_before(content.before)
             newest = [(path, blob) for repository, path, blob in edits if path != content.path and self._is_ours(repository)]
             paths = [path for path, _ in newest if "\n" not in path]
@@ -426,7 +426,7 @@ class Attribution:
 
     def _lines_of(self, blob: str) -> list[bytes]:
         if blob not in self._lines:
-            # With those of the other files that were looked up at once.
+            # Load other prefetched files in the same call.
             wanted = [blob, *islice(self._looked_up, _MOST_CANDIDATES)] if blob in self._looked_up else [blob]
             self._looked_up.difference_update(wanted)
             self._lines.update(self._repo.lines_of(list(dict.fromkeys(wanted))))

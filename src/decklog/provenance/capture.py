@@ -100,7 +100,7 @@ def has_open_shell_call(lines: "list[Line]", session: str) -> bool:
 
 
 def _open(lines: "list[Line]") -> "list[Line]":
-    """Return the calls that have start_line and not ended."""
+    """Return the calls that have started and not ended."""
     found: list[Line] = []
     for line in lines:
         if "begin" in line:
@@ -312,7 +312,7 @@ class Capture:
         return [_compact(edit | renamed.get(edit["path"], {})) for edit in found]
 
     def _without_git(self, edits: list[dict[str, Any]], overlap: CallOverlap, objects: NewObjects) -> list[dict[str, Any]]:
-        """Return what a command changed and committed, without what git brought into its files."""
+        """Return the edits and commits of a command, without content that git added to its files."""
         assert overlap.start_line is not None
         state, head = overlap.start_line.get("git"), overlap.start_line.get("head")
         if state is None or not CommandWithGit.is_used(self._repo, state, head):

@@ -1,4 +1,4 @@
-"""Commands that call git themselves: content that git brought back or in is not the command's, what it committed is.
+"""Commands that call git: content that git restored or merged is not the command's, but content that it committed is.
 
 At its end a command may have committed what it wrote, so git has it. And a file that it changed may have lines that git brought
 from a stash, a branch or an earlier commit. A line that is in any content that the file had before is one of those.
@@ -101,7 +101,7 @@ class CommandWithGit:
                     yield from self._own_part(change, [change["old"], *bases])
 
     def uncommitted(self, edits: Sequence[Captured]) -> Iterator[Captured]:
-        """Yield edits of the worktree's files without what git brought into those."""
+        """Yield edits of the worktree's files without content that git added to them."""
         paths, top = [edit["path"] for edit in edits], self.repo.head()
         self._load(paths)
         committed = self.repo.existing([f"{top}:{path}" for path in paths]) if top else [None] * len(paths)

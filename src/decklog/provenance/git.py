@@ -303,7 +303,7 @@ _PREFIX = "tmp_objdir-decklog-"
 
 
 class NewObjects:
-    """Writes blobs, and knows which of them are new. What is not kept is removed with the folder."""
+    """Writes blobs, and knows which of them are new. Blobs that are not kept are removed with the folder."""
 
     def __init__(self, repo: "GitRepository") -> None:
         self._repo = repo

@@ -86,14 +86,14 @@ def read_commit(repo: GitRepository, commit: str) -> CommitChanges:
 
 
 def read_stashes(repo: GitRepository) -> Iterator[CommitChanges]:
-    """Yield the stashes, newest first, with what each changes compared with the commit below it."""
+    """Yield the stashes, newest first, with the changes of each compared with its parent commit."""
     if repo.resolve("refs/stash") is not None:
         words = ("log", _FORM, *_LOG, *_PATCH, "--diff-merges=first-parent", "--walk-reflogs")
         yield from _parse_log(repo.call(*_SETTINGS, *words, "refs/stash", "--"))
 
 
 def read_uncommitted(repo: GitRepository, path: str) -> FileChange | None:
-    """Return what the worktree's file changes compared with HEAD; None where that is nothing."""
+    """Return the change of a worktree's file compared with HEAD; None if there is none."""
     out = repo.call(*_SETTINGS, "diff", *_PATCH, "HEAD", "--", path)
     return next(_parse_patch(out), None)
 
@@ -143,7 +143,7 @@ def _parse_head(lines: list[bytes]) -> FileChange:
 
 
 def _paths_of(line: bytes) -> tuple[str, str]:
-    """Return the paths of a `diff --git` line, which are the same where nothing else names them."""
+    """Return the paths of a `diff --git` line, which are equal unless other lines name them."""
     kind, _, rest = line.partition(b" ")
     if kind != b"git":
         path = unquote_path(rest)
@@ -157,7 +157,7 @@ def _without_prefix(path: bytes) -> str:
 
 
 def _take_hunks(change: FileChange, part: bytes) -> None:
-    """Read a diff without context: the heads of its hunks have all the numbers."""
+    """Parse a diff without context, whose hunk headers have all line numbers."""
     change.hunks = parse_hunks(part)
     change.removed = sum(hunk.old_count for hunk in change.hunks)
     change.added = [(hunk.new, hunk.new + hunk.new_count - 1) for hunk in change.hunks if hunk.new_count]

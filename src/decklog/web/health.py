@@ -45,7 +45,7 @@ class _Readiness:
         except TimeoutError:
             return PlainTextResponse(f"the log did not answer within {_SECONDS:g} seconds\n", 503)
         except DecklogError as problem:
-            # The message may name the server; who asks here has not logged in.
+            # Hide the message, which may name the server: clients have not logged in here.
             return PlainTextResponse(f"not ready: {problem.code}\n", 503)
         return PlainTextResponse("ok\n")
 

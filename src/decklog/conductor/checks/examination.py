@@ -97,7 +97,7 @@ class Examiner:
             raise Interrupted(message, hint="Find out what kills it, such as a lack of memory; then start again.")
         if _free_bytes(self._runner.folder) < self._configuration.free_megabytes * 1024 * 1024:
             raise Unavailable(message, hint="Free some disk space.")
-        # With free space, a test has only printed the same words.
+        # With enough free space, the output of a test only resembled this error.
 
     def _run(self, check: Check, commit: str, changed: Sequence[str]) -> CheckOutput:
         self._number += 1

@@ -55,7 +55,7 @@ class _Test:
 
     @cached_property
     def claim(self) -> str:
-        """Its code without its name, together with the parts of its class and file that it uses."""
+        """The code of the test without its name, together with the parts of its class and file that it uses."""
         plain = copy.copy(self.node)
         plain.name = "test"
         own = [one for one in self.scope.body if not is_test(one)] if self.scope is not None else []
@@ -173,9 +173,9 @@ def _used(node: ast.AST) -> set[str]:
 
 @dataclass(frozen=True)
 class _Sight:
-    """The removed code as one file of tests uses it: modules and names that it imports, and its own names that depend on them.
+    """How a test file uses removed code: imported modules and names, and its own names that depend on removed code.
 
-    `looking` are its helpers that assert something.
+    `looking` has the names of its helpers that assert something.
     """
 
     gone: RemovedCode
@@ -210,9 +210,9 @@ class _Sight:
         return f"{self.modules.get(first, ' ')}{dot}{rest}"
 
     def staying(self, node: ast.AST) -> set[str]:
-        """Return the last parts of imported names that stay."""
+        """Return the last parts of imported names that are not removed."""
         parts = [one for one in ast.walk(node) if isinstance(one, ast.Name | ast.Attribute) and not self._is_gone(one, ())]
-        # The left part of an attribute may be a module.
+        # Skip the left part of an attribute, which may be a module.
         leading = {id(one.value) for one in ast.walk(node) if isinstance(one, ast.Attribute)}
         named = [one for one in parts if isinstance(one, ast.Name) and one.id in self.imported and id(one) not in leading]
         reached = [one for one in parts if isinstance(one, ast.Attribute) and _dotted(one).partition(".")[0] in self.modules]
@@ -267,7 +267,7 @@ def _has_tests(node: ast.stmt) -> bool:
 def with_their_code(lost: Sequence[str], old: Sequence[TestFile], gone: RemovedCode, tree: "RemovedTests") -> set[str]:
     """Return the lost tests that checked only removed code.
 
-    Each of their assertions is about removed code, or is in another test too; and other tests name the code that stays.
+    Each of their assertions is about removed code, or is in another test, too; and other tests name the remaining code.
     """
     if not gone.names and not gone.methods:
         return set()
@@ -309,7 +309,7 @@ def _has_word(file: TestFile, word: str) -> bool:
 
 
 def _find_other_assertions(sight: _Sight, body: Sequence[ast.stmt], known: set[str], *, is_within: bool) -> Iterator[ast.AST]:
-    """Yield the assertions of a test that do not depend on removed code. `known` grows by the names that do."""
+    """Yield the assertions of a test that do not depend on removed code. Names that do are added to `known`."""
     for node in body:
         sees = sight.sees(node, known)
         if (

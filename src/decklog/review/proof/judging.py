@@ -14,7 +14,7 @@ _SYNTAX = re.compile(r"\b(?:SyntaxError|IndentationError|TabError)\b")
 _IMPORT = re.compile(r"\b(?:ImportError|ModuleNotFoundError)\b|\bmodule '[^']+' has no attribute\b|\bname '\w+' is not defined\b")
 _COLLECTION = re.compile(r"(?i)\bcollection (?:failure|error)|\berror collecting\b|\berrors during collection\b")
 _ASSERTION = re.compile(r"(?m)^(?:AssertionError\b|assert |Failed: |.*\bAssertionFailedError\b)")
-# Names that only the fix adds: such a failure shows nothing of the fault.
+# Errors by names that only the fix adds; they don't show the fault.
 _MISSING = {"ImportError", "NameError", "SyntaxError"}
 _SHOWN = 10
 

@@ -99,7 +99,7 @@ def run_trial(runner: Runner, check: Check, commit: str, mark: str, watched: Wat
 
 
 def _seen(line: str) -> list[ProbeResult]:
-    # The check can write there, too: a line of another form does not count.
+    # The check can write to this file, too, so ignore lines of another form.
     try:
         row = json.loads(line)
         return [ProbeResult(**{**row, "read": tuple(row["read"])})]
@@ -146,7 +146,7 @@ class TrialSeries:
             return _stored(json.loads(self.log.artifacts.content_bytes(stored[0].id)))
         mark = f"{self.run_id}:proof:{self.where}:{self.commit[:12]}:{number}"
         trial = run_trial(self.runner, self.check, self.commit, mark, self.watched, self.changed)
-        # One that ended in an error is not stored: the next one may not.
+        # Don't store a trial that ended in an error: the next one may succeed.
         if trial.said.outcome is not CheckOutcome.ERROR:
             content = to_json(asdict(replace(trial, said=replace(trial.said, output=trial.said.output[-1000:]))))
             self.log.artifacts.add(self.run_id, "proof-trial", path, content=content)

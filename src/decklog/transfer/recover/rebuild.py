@@ -125,7 +125,7 @@ class StreamReport(WorkResult):
 class Rebuild:
     """Rewrites a stream: unchanged up to the first gap, and as a new chain after it.
 
-    Old hashes can't continue after a gap. Each entry range after one begins with an event `recovered` that names
+    Old hashes can't continue after a gap. Each range after a gap begins with an event `recovered`: it has
     the missing numbers, the old number of the first entry, and all old hashes.
     """
 

@@ -1,1 +1,1 @@
-"""The places of the dashboard, one module each: what it reads of the log, and what it makes of it."""
+"""The pages of the dashboard, one module each: the data loaded from the log, and its presentation."""

@@ -68,7 +68,7 @@ _CONVERTED = frozenset({names.TOOL_ARGUMENTS, names.TOOL_RESULT, names.OUTPUT_ME
 
 @dataclass(slots=True)
 class SpanPart:
-    """One thing that a span records: an entry, a charge, or a change of its run. `values` is JSON.
+    """One part of a span: an entry, a charge, or a change of its run. `values` is JSON.
 
     `origin` is the trace or conversation of the run, and `order` the place among the parts of the run.
     """

@@ -1,6 +1,6 @@
-"""Rows of bazinga's tables, made of records: for exports and for the answers of its commands.
+"""Build rows of bazinga's tables from records, for exports and for the replies of its commands.
 
-Both spell JSON in their own way: `spell` writes it.
+Both format JSON differently: `spell` is the formatter.
 """
 
 from collections.abc import Callable

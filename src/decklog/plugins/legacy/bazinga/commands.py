@@ -1,7 +1,7 @@
 """The commands of bazinga-db: the usage line and the handler of each.
 
-Most commands call one method of the database. `_method` fills the method's parameters from the words and flags of the
-usage line that have their names, converted as the parameters are annotated.
+Most commands call one method of the database. `_method` fills the method's parameters from the words and flags with
+the same names, converted to the annotated types.
 """
 
 import sys
@@ -50,7 +50,7 @@ def _method(
 ) -> Answer:
     """Build a handler that calls a method. `message` is a format string; a false value under `ok` means exit code 1.
 
-    `words` names, for a parameter, the words or flags to look for in this order.
+    `words` maps a parameter to the words or flags that can set it; the first given one counts.
     """
 
     def answer(db: Any, values: UsageValues) -> ProgramReply:

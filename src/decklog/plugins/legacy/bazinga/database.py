@@ -110,7 +110,7 @@ class BazingaDB(BazingaSessions, BazingaKnowledge):
     def diagnose_group_ids(self, fix: bool = False) -> dict[str, Any]:
         """Report invalid group ids in all tables.
 
-        Nothing is renamed: entries are never changed, and half a rename would leave references to an id that is gone.
+        Nothing is renamed: entries never change, and renaming only the records would leave dangling references.
         """
         issues = self.log.db.read(self._issues)
         if fix:

@@ -51,7 +51,7 @@ class CommandUsage:
     """The parameters of a command, parsed from its usage line.
 
     `NAME` is a required word, `[NAME]` an optional one, `NAME...` takes the rest; `[--flag VALUE]` and `[--switch]` are
-    flags, `|` parts another name for one, and a `*` after a name lets the flag stand without dashes.
+    flags, `|` separates aliases, and a `*` after a name makes the dashes optional.
     """
 
     def __init__(self, line: str) -> None:
