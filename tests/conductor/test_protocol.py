@@ -37,7 +37,7 @@ def log(sqlite_target: str) -> Iterator[Decklog]:
         yield log
 
 
-def told(context: RunContext, kind: str) -> list[str]:
+def agent_entries(context: RunContext, kind: str) -> list[str]:
     found = context.log.journal.find(context.run_id, subtype=f"agent.{kind}", oldest_first=True, limit=200)
     return [str(entry.body) for entry in found]
 
@@ -57,13 +57,13 @@ def test_an_agent_that_speaks_the_protocol_lands_an_item_with_its_record_and_its
     context = Work(log, checked, work_item("triple", *steps)).run()
     assert (landed_titles(context), states(context)["triple.w1"]) == (["Item triple"], "done")
     assert "def triple" in landed(context, "calc.py")
-    assert told(context, "text") == ["model large", "Let me see."]
-    assert told(context, "tool") == ["echo hello"]
-    assert told(context, "result") == ["done"]
+    assert agent_entries(context, "text") == ["model large", "Let me see."]
+    assert agent_entries(context, "tool") == ["echo hello"]
+    assert agent_entries(context, "result") == ["done"]
     (result,) = log.journal.find(context.run_id, subtype="agent.result")
     assert isinstance(result.payload, dict)
     assert (result.payload["outcome"], result.payload["tool"], result.task_id) == ("ok", "Bash", f"{context.run_id}.triple.w1")
-    assert "permission given by policy" in told(context, "note")
+    assert "permission given by policy" in agent_entries(context, "note")
     charges = log.ledger.find(context.run_id)
     assert sum(charge.cost_microdollars or 0 for charge in charges) == 750_000
     assert {charge.model for charge in charges} == {"large"}
@@ -77,7 +77,7 @@ def test_what_the_policy_denies_is_not_run_and_what_it_leaves_open_goes_as_the_s
         log, checked, work_item("triple", ["shell", f"touch denied; {DENIED}"], ["shell", f"touch open; {OPEN}"], TRIPLE)
     ).run()
     assert landed_titles(context) == ["Item triple"]
-    notes = [text for text in told(context, "note") if text.startswith("permission")]
+    notes = [text for text in agent_entries(context, "note") if text.startswith("permission")]
     assert [text.split(":")[0] for text in notes] == ["permission denied by policy", "permission given by policy"]
     assert landed(context, "open") == ""
     with pytest.raises(AssertionError):
@@ -115,7 +115,7 @@ def test_a_person_answers_while_the_agent_waits(log: Decklog, checked: Path, ver
         log.approvals.decide(asked.id, verdict, by="ana", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(context) == ["Item triple"]
     expected = "permission given by person" if verdict == "granted" else "permission denied by person"
-    assert any(text.startswith(expected) for text in told(context, "note"))
+    assert any(text.startswith(expected) for text in agent_entries(context, "note"))
     there = context.repository.on_objects("ls-tree", "--name-only", context.target_commit()).text.split()
     assert ("asked" in there) == (verdict == "granted")
 
@@ -167,10 +167,10 @@ def test_an_agent_that_is_stopped_is_asked_to_cancel_first(log: Decklog, checked
     settle(checked, settings())
     context = Work(log, checked, work_item("triple", ["say", "I wait."], ["shell", "true"], ["until-cancelled"])).context()
     with working(context) as conductor:
-        wait_until(lambda: told(context, "result"))
+        wait_until(lambda: agent_entries(context, "result"))
         conductor.stop_now()
     assert task_of(context, "triple.w1").failures == 0
-    assert "the turn ended with cancelled" in told(context, "error")
+    assert "the turn ended with cancelled" in agent_entries(context, "error")
 
 
 @pytest.mark.slow
@@ -205,4 +205,4 @@ def test_in_its_sandbox_an_agent_can_not_answer_for_the_person(log: Decklog, che
         (asked,) = log.approvals.find(context.run_id)
         log.approvals.decide(asked.id, "denied", by="ana", rationale="not here", subject_digest=asked.subject_digest)  # type: ignore[arg-type]
     assert landed_titles(context) == ["Item triple"]
-    assert "permission denied by person: not here" in told(context, "note")
+    assert "permission denied by person: not here" in agent_entries(context, "note")

@@ -34,25 +34,25 @@ def of_each(desk: Desk, changes: Mapping[str, labelled.Files], each: int = _EACH
     return found
 
 
-def told(result: StageResult) -> list[str]:
+def finding_kinds(result: StageResult) -> list[str]:
     return [f"{one.severity} {one.kind}" for one in result.findings]
 
 
 @pytest.mark.slow
 def test_stage_2_holds_every_bad_change(shop: Desk) -> None:
     found = of_each(shop, labelled.BAD)
-    assert {name: told(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
+    assert {name: finding_kinds(one) for name, one in found.items() if one.status not in ("fail", "unproven")} == {}
 
 
 @pytest.mark.slow
 def test_stage_2_lets_tests_go_with_the_code_that_they_tried_and_not_without_it(shop: Desk) -> None:
     honest = of_each(shop, labelled.GOOD_REMOVALS, 1)
-    assert {name: told(one) for name, one in honest.items() if one.status != "pass" or one.findings} == {}
+    assert {name: finding_kinds(one) for name, one in honest.items() if one.status != "pass" or one.findings} == {}
     held = of_each(shop, labelled.BAD_REMOVALS, 1)
-    assert [told(one) for one in held.values()] == [["blocking census"], ["question old-tests"]]
+    assert [finding_kinds(one) for one in held.values()] == [["blocking census"], ["question old-tests"]]
 
 
 @pytest.mark.slow
 def test_stage_2_lets_every_honest_change_go_without_a_word(shop: Desk) -> None:
     found = of_each(shop, labelled.GOOD)
-    assert {name: told(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}
+    assert {name: finding_kinds(one) for name, one in found.items() if one.status != "pass" or one.findings} == {}

@@ -73,9 +73,9 @@ def iso(value: datetime | str) -> str:
 def _time(value: datetime | str, now: datetime, kind: str, words: str) -> Markup:
     # Safe without escaping: only digits and fixed words.
     at = moment(value)
-    told = at.isoformat(" ")[:19]
+    text = at.isoformat(" ")[:19]
     said = f"{span(at - now if kind == 'left' else now - at)}{words}"
-    return Markup(f'<time datetime="{told.replace(" ", "T")}Z" title="{told} UTC" data-{kind}>{said}</time>')
+    return Markup(f'<time datetime="{text.replace(" ", "T")}Z" title="{text} UTC" data-{kind}>{said}</time>')
 
 
 def ago(value: datetime | str, now: datetime) -> Markup:

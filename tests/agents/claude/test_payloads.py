@@ -25,7 +25,7 @@ AT = datetime(2026, 11, 15, 12, tzinfo=UTC)
 PLACE: dict[str, Any] = {"session_id": "s1", "at": AT}
 
 
-def told(event: str, **fields: object) -> dict[str, Any]:
+def hook_payload(event: str, **fields: object) -> dict[str, Any]:
     base = {
         "session_id": "s1",
         "transcript_path": "/t.jsonl",
@@ -37,7 +37,7 @@ def told(event: str, **fields: object) -> dict[str, Any]:
 
 
 def one(event: str, **fields: object) -> SessionEvent:
-    (found,) = events_of(told(event, **fields), AT)
+    (found,) = events_of(hook_payload(event, **fields), AT)
     return found
 
 
@@ -97,9 +97,9 @@ def test_sub_agents_begin_and_end_and_a_compaction_is_none() -> None:
     assert one("SubagentStart", agent_id="a", agent_type="explore") == SubagentStarted(**PLACE, agent_id="a", role="explore")
     ended = {"agent_id": "a", "agent_transcript_path": "/a.jsonl", "last_assistant_message": "found"}
     assert one("SubagentStop", **ended, agent_type="explore") == SubagentEnded(**PLACE, agent_id="a", text="found")
-    assert events_of(told("SubagentStop", **ended, agent_type=""), AT) == []
-    assert transcripts_of(told("SubagentStop", **ended, agent_type="explore")) == [("/t.jsonl", None), ("/a.jsonl", "a")]
-    assert transcripts_of(told("SubagentStop", **ended, agent_type="")) == [("/t.jsonl", None)]
+    assert events_of(hook_payload("SubagentStop", **ended, agent_type=""), AT) == []
+    assert transcripts_of(hook_payload("SubagentStop", **ended, agent_type="explore")) == [("/t.jsonl", None), ("/a.jsonl", "a")]
+    assert transcripts_of(hook_payload("SubagentStop", **ended, agent_type="")) == [("/t.jsonl", None)]
 
 
 def test_a_call_inside_a_sub_agent_is_the_sub_agents() -> None:
@@ -115,8 +115,8 @@ def test_turns_compactions_and_the_end() -> None:
         **PLACE, trigger="auto", summary="so far"
     )
     assert one("SessionEnd", reason="other") == SessionEnded(**PLACE, reason="other")
-    assert transcripts_of(told("Stop")) == [("/t.jsonl", None)]
-    assert transcripts_of(told("PreToolUse")) == []
+    assert transcripts_of(hook_payload("Stop")) == [("/t.jsonl", None)]
+    assert transcripts_of(hook_payload("PreToolUse")) == []
 
 
 @pytest.mark.parametrize("event", ["Notification", "TaskCreated", "CwdChanged", "SomethingNew", ""])
@@ -129,7 +129,7 @@ def test_whatever_else_is_told_is_noted(event: str) -> None:
 
 @pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "PermissionDenied", "PostToolBatch", "SubagentStart"])
 def test_what_names_nothing_tells_nothing(event: str) -> None:
-    assert events_of(told(event), AT) == []
+    assert events_of(hook_payload(event), AT) == []
     assert events_of({"hook_event_name": event}, AT) == []
 
 
@@ -148,4 +148,4 @@ def test_values_of_the_wrong_kind_are_taken_as_they_come(wrong: object) -> None:
         "agent_type",
     )
     for event in ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SubagentStop", "SessionEnd"):
-        events_of(told(event, tool_use_id="t", **dict.fromkeys(names, wrong)), AT)
+        events_of(hook_payload(event, tool_use_id="t", **dict.fromkeys(names, wrong)), AT)

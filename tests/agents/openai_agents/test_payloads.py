@@ -19,13 +19,13 @@ def tell(log: Decklog, *payloads: dict[str, Any]) -> None:
     recorder.record(event for payload in payloads for event in events_of({"session_id": "trace_1", **payload}, None))
 
 
-def told(hook: str, **facts: Any) -> dict[str, Any]:
+def hook_payload(hook: str, **facts: Any) -> dict[str, Any]:
     return {"hook_event_name": hook, "span": "span_1", **facts}
 
 
 def test_what_is_told_twice_is_paid_once_and_tokens_of_a_cache_are_no_other_input(log: Decklog) -> None:
-    answer = told("response.ended", answer="resp_1", model="m", usage=USAGE, said=["Hello"], prompts=[(1, "Hi")])
-    tell(log, told("trace", workflow="Agent workflow"), answer, answer)
+    answer = hook_payload("response.ended", answer="resp_1", model="m", usage=USAGE, said=["Hello"], prompts=[(1, "Hi")])
+    tell(log, hook_payload("trace", workflow="Agent workflow"), answer, answer)
     (charge,) = log.ledger.find(RUN)
     tokens = (charge.input_tokens, charge.cache_read_tokens, charge.cache_create_tokens, charge.output_tokens)
     assert tokens == (30, 60, 10, 20)
@@ -33,17 +33,17 @@ def test_what_is_told_twice_is_paid_once_and_tokens_of_a_cache_are_no_other_inpu
 
 
 def test_a_trace_ends_as_it_says_and_what_was_open_is_lost(log: Decklog) -> None:
-    tell(log, told("trace", goal="Find it"), told("function", name="read", arguments={"path": "a"}))
-    tell(log, told("trace.ended", outcome="interrupted", text="so far"))
+    tell(log, hook_payload("trace", goal="Find it"), hook_payload("function", name="read", arguments={"path": "a"}))
+    tell(log, hook_payload("trace.ended", outcome="interrupted", text="so far"))
     run = log.runs.get(RUN)
     assert (run.goal, run.status, run.summary) == ("Find it", RunStatus.CANCELLED, "so far")
     assert log.journal.find(RUN, subtype="result")[0].payload["outcome"] == "lost"  # type: ignore[index,call-overload]
 
 
 def test_a_session_that_is_taken_up_belongs_to_the_process_that_does(log: Decklog) -> None:
-    tell(log, told("trace", process="one"), told("trace.ended", outcome="failed"))
+    tell(log, hook_payload("trace", process="one"), hook_payload("trace.ended", outcome="failed"))
     assert log.runs.get(RUN).metadata["process"] == "one"
-    tell(log, told("trace", process="two"))
+    tell(log, hook_payload("trace", process="two"))
     assert (log.runs.get(RUN).status, log.runs.get(RUN).metadata["process"]) == (RunStatus.ACTIVE, "two")
-    tell(log, told("trace"))
+    tell(log, hook_payload("trace"))
     assert "process" not in log.runs.get(RUN).metadata

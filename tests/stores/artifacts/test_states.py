@@ -361,15 +361,15 @@ def test_checkpoints_of_elsewhere_are_kept_together_as_each_would_be(log: Decklo
     for run_id in ("one", "other"):
         log.runs.start("Import", run_id=run_id)
 
-    def told(run_id: str, number: int, payload: object) -> dict[str, Any]:
+    def build_row(run_id: str, number: int, payload: object) -> dict[str, Any]:
         named = {"id": f"{run_id}-{number}", "run_id": run_id, "status": f"step {number}"}
         return {**named, "payload": payload, "created_at": clock.now()}
 
     for number, payload in enumerate(payloads):
-        given = told("one", number, payload)
+        given = build_row("one", number, payload)
         given["checkpoint_id"] = given.pop("id")
         log.states.checkpoint(given.pop("run_id"), **{**given, "payload": {} if payload is None else payload})
-    batch = [told("other", number, {} if payload is None else payload) for number, payload in enumerate(payloads)]
+    batch = [build_row("other", number, {} if payload is None else payload) for number, payload in enumerate(payloads)]
     with log.transaction():
         assert log.states.import_checkpoints([*batch, batch[0]]) == [True] * len(payloads) + [False]
 

@@ -83,21 +83,21 @@ def test_the_page_tells_the_run_its_tasks_its_time_and_whether_it_verifies(page:
 
 
 @pytest.fixture
-def told(log: Decklog, clock: ManualClock, tmp_path: Path) -> str:
+def page_text(log: Decklog, clock: ManualClock, tmp_path: Path) -> str:
     """The text of a page of a run that has something of everything an owner asks about."""
     sample_log.write(log, clock)
     write_page(log, sample_log.RUN, str(tmp_path / "run.html"))
     return Reader((tmp_path / "run.html").read_text()).text
 
 
-def test_an_owner_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_the_way(told: str) -> None:
-    assert [said for said in TOLD if said not in told] == []
+def test_an_owner_reads_what_it_cost_what_was_shown_who_said_yes_and_what_is_in_the_way(page_text: str) -> None:
+    assert [said for said in TOLD if said not in page_text] == []
 
 
 @pytest.mark.slow
-def test_nobody_reads_json_or_a_table_of_the_database(told: str) -> None:
-    assert '{"' not in told
-    assert "microdollars" not in told
+def test_nobody_reads_json_or_a_table_of_the_database(page_text: str) -> None:
+    assert '{"' not in page_text
+    assert "microdollars" not in page_text
 
 
 def test_the_file_is_private_and_not_overwritten_unasked(log: Decklog, clock: ManualClock, tmp_path: Path) -> None:

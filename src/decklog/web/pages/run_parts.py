@@ -252,10 +252,10 @@ def graph(request: SiteRequest, head: RunMoment, _: Any) -> Part:
 def checks(request: SiteRequest, head: RunMoment, run_view: Any) -> Part:
     found, reviews = run_view.records["verdicts"], run_view.records["reviews"]
     tasks = run_view.of_roles if head.at is None else run_view.tasks
-    told = {"verdicts": found, "reviews": reviews}
+    review_parts = {"verdicts": found, "reviews": reviews}
     names = _task_names(request, [*found, *reviews])
-    return told, {
-        **told,
+    return review_parts, {
+        **review_parts,
         "names": names,
         "items": items_of(tasks, found),
         "older": run_view.older["verdicts"] or run_view.older["reviews"],

@@ -64,7 +64,7 @@ def play(sessions: "DecklogSessions", *script: tuple[str, dict[str, Any]], **set
     return asyncio.run(all_of_it())
 
 
-def told(log: Decklog, run_id: str, *subtypes: str) -> list[tuple[str | None, str | None]]:
+def entry_texts(log: Decklog, run_id: str, *subtypes: str) -> list[tuple[str | None, str | None]]:
     found = log.journal.find(run_id, oldest_first=True, limit=100)
     return [(one.subtype, one.body) for one in found if one.kind is not EntryKind.CHANGE and one.subtype in subtypes]
 
@@ -89,7 +89,7 @@ def test_a_session_is_a_run_and_what_is_repeated_is_paid_once(log: Decklog) -> N
         assert play(sessions, *SCRIPT) == [{}] * 5
     run = log.runs.get(RUN)
     assert (run.goal, run.status, run.summary) == ("go", RunStatus.COMPLETED, "Done.")
-    assert told(log, RUN, "prompt", "call", "result", "said", "compacting") == [
+    assert entry_texts(log, RUN, "prompt", "call", "result", "said", "compacting") == [
         ("prompt", "go"),
         ("call", "ls"),
         ("result", "a"),
@@ -100,7 +100,7 @@ def test_a_session_is_a_run_and_what_is_repeated_is_paid_once(log: Decklog) -> N
     charges = log.ledger.find(RUN, limit=9)
     paid = [(one.input_tokens, one.output_tokens, one.cache_read_tokens, one.cost_microdollars) for one in charges]
     assert paid == [(50, 100, 0, 20_000), (100, 200, 3, 10_000)]
-    assert len(told(log, RUN, "turn.result")) == 2
+    assert len(entry_texts(log, RUN, "turn.result")) == 2
     assert log.journal.verify().ok
 
 
@@ -128,7 +128,7 @@ def test_inside_of_a_recorded_run_everything_belongs_to_that_and_a_failed_turn_f
             assert play(sessions, bash("t1", HELD), result("u1", 1, 0.0)) == [{}]
         play(sessions, result("u2", 5, 0.5, is_error=True, subtype="error_max_turns"))
     assert {run.id: run.status for run in log.runs.find()} == {"all": RunStatus.COMPLETED, RUN: RunStatus.FAILED}
-    assert told(log, "all", "call", "turn.result") == [("call", HELD), ("turn.result", "Done.")]
+    assert entry_texts(log, "all", "call", "turn.result") == [("call", HELD), ("turn.result", "Done.")]
 
 
 def test_a_log_that_can_not_be_written_stops_nobody_and_what_is_held_is_held(

@@ -16,8 +16,8 @@ from decklog import AsyncDecklog, Decklog, Entry, EntryKind, Invalid, Run, RunSt
 from decklog.agents import acharge, charge, close_interrupted, recorded, step, tool
 
 
-def told(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
-    """Give what a run's entries say, but for the changes of records."""
+def entry_texts(log: Decklog, run_id: str) -> list[tuple[str | None, str | None]]:
+    """Return the subtypes and texts of a run's entries, without record changes."""
     return [(entry.subtype, entry.body) for entry in parts(log, run_id)]
 
 
@@ -65,7 +65,7 @@ def test_a_loop_is_a_run_with_its_steps_calls_and_spend(log: Decklog) -> None:
             paid = charge("a-model", input_tokens=10, output_tokens=2, cost_microdollars=5)
         assert add(1, right=2) == 3
         run.returned("three")
-    assert told(log, "sum") == [("step", "think"), ("step.ended", "think: ok"), ("call", "add"), ("result", "3")]
+    assert entry_texts(log, "sum") == [("step", "think"), ("step.ended", "think: ok"), ("call", "add"), ("result", "3")]
     found: Any = parts(log, "sum")[2].payload
     assert found["arguments"] == {"left": 1, "right": 2}
     ended = log.runs.get("sum")
@@ -81,7 +81,7 @@ def test_an_error_fails_the_call_the_step_and_the_run(log: Decklog) -> None:
     with pytest.raises(ZeroDivisionError), recorded(log, "Divide", run_id="r"), step("once"):
         divide(0)
     why = "ZeroDivisionError: division by zero"
-    assert told(log, "r") == [("step", "once"), ("call", "divide"), ("result", why), ("step.ended", why)]
+    assert entry_texts(log, "r") == [("step", "once"), ("call", "divide"), ("result", why), ("step.ended", why)]
     assert outcomes(log, "r") == ["failed", "failed"]
     assert (log.runs.get("r").status, log.runs.get("r").summary) == (RunStatus.FAILED, why)
 
@@ -147,7 +147,7 @@ def test_a_loop_that_awaits_records_the_same(log: Decklog, loop: str) -> None:
                 await fetch("c")
 
     anyio.run(main, backend=loop)
-    found = told(log, "r")
+    found = entry_texts(log, "r")
     assert found[0] == ("step", "all")
     assert sorted(body for subtype, body in found if subtype == "result" and body)[-1] == "page of c"
     assert len(found) == 2 + 2 * (2 + 1 + 2 + 1)
@@ -187,14 +187,14 @@ def test_threads_record_into_the_run_that_they_are_handed(log: Decklog) -> None:
         alone = threading.Thread(target=add, args=(9, 9))
         alone.start()
         alone.join()
-    assert sorted(told(log, "r"), key=str) == [("call", "add"), ("call", "given x"), ("result", "2"), ("result", "ok")]
+    assert sorted(entry_texts(log, "r"), key=str) == [("call", "add"), ("call", "given x"), ("result", "2"), ("result", "ok")]
 
 
 def test_what_a_loop_says_is_redacted_as_everything_is(log: Decklog) -> None:
     secret = "k8#tR2" + "vLq9"
     with recorded(log, "Leak", run_id="r"), tool("Bash", command="export DB_PASSWORD=" + secret) as call:
         call.returned({"password": secret, "odd": object(), "nan": float("nan")})
-    assert told(log, "r")[0] == ("call", "export DB_PASSWORD=[redacted:password]")
+    assert entry_texts(log, "r")[0] == ("call", "export DB_PASSWORD=[redacted:password]")
     assert all(secret not in str(entry) for entry in parts(log, "r"))
 
 
@@ -212,7 +212,7 @@ def test_a_killed_loop_is_closed_as_interrupted_by_the_next_one(log: Decklog) ->
         assert close_interrupted(log) == []
     dead = log.runs.get("dead")
     assert (dead.status, dead.summary) == (RunStatus.FAILED, "interrupted: the process ended before this did")
-    assert [subtype for subtype, _ in told(log, "dead")] == ["step", "call", "result", "step.ended"]
+    assert [subtype for subtype, _ in entry_texts(log, "dead")] == ["step", "call", "result", "step.ended"]
     assert outcomes(log, "dead") == ["interrupted", "interrupted"]
     with recorded(log, "Die", key="again") as again:
         assert again.id == "dead"
@@ -254,7 +254,7 @@ def test_what_nobody_can_tell_does_not_stop_the_loop(log: Decklog) -> None:
         with pytest.raises(_Untold), step("fails"):
             raise _Untold
 
-    ended = [body for subtype, body in told(log, "counted") if subtype == "step.ended"]
+    ended = [body for subtype, body in entry_texts(log, "counted") if subtype == "step.ended"]
     assert ended == ["_Untold: <_Untold: its repr failed with ValueError>"]
 
 

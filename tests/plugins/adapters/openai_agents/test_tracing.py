@@ -112,7 +112,7 @@ def entries(log: Decklog, run_id: str) -> list[Entry]:
     return [entry for entry in log.journal.find(run_id, oldest_first=True, limit=200) if entry.kind is not EntryKind.CHANGE]
 
 
-def told(log: Decklog, run_id: str, *subtypes: str) -> list[tuple[str | None, str | None]]:
+def entry_texts(log: Decklog, run_id: str, *subtypes: str) -> list[tuple[str | None, str | None]]:
     return [(entry.subtype, entry.body) for entry in entries(log, run_id) if not subtypes or entry.subtype in subtypes]
 
 
@@ -133,7 +133,7 @@ def test_a_run_with_tools_is_on_record_to_the_token(log: Decklog, tracing: "Deck
     tracing.force_flush()
     made = only_run(log)
     assert (made.goal, made.status, made.summary) == ("lane=tools go", RunStatus.COMPLETED, "All done.")
-    assert told(log, made.id, "prompt", "said", "call") == [
+    assert entry_texts(log, made.id, "prompt", "said", "call") == [
         ("prompt", "lane=tools go"),
         ("said", "Let me look."),
         ("call", "read a.txt"),
@@ -142,7 +142,7 @@ def test_a_run_with_tools_is_on_record_to_the_token(log: Decklog, tracing: "Deck
         ("said", "All done."),
     ]
     assert [fact["outcome"] for fact in facts(log, made.id, "result")] == ["ok", "ok", "failed"]
-    assert {body for _, body in told(log, made.id, "result")} >= {"text of a.txt", "text of b.txt"}
+    assert {body for _, body in entry_texts(log, made.id, "result")} >= {"text of a.txt", "text of b.txt"}
     assert {charge.model for charge in log.ledger.find(made.id)} == {"gpt-5.5"}
     assert [fact["outcome"] for fact in facts(log, made.id, "step.ended")] == ["ok"]
     assert tracing.trouble is None
@@ -161,8 +161,8 @@ def test_a_streamed_run_and_chat_completions_tell_the_same(log: Decklog, tracing
         asyncio.run(finished(stream()))  # there is nobody to hand over to
     tracing.force_flush()
     chatted, streamed = sorted(log.runs.find(), key=lambda one: one.goal == "Streamed")
-    assert told(log, chatted.id, "handoff", "said") == [("handoff", "first → second"), ("said", "I have it now.")]
-    assert [body for _, body in told(log, chatted.id, "step")] == ["first", "second"]
+    assert entry_texts(log, chatted.id, "handoff", "said") == [("handoff", "first → second"), ("said", "I have it now.")]
+    assert [body for _, body in entry_texts(log, chatted.id, "step")] == ["first", "second"]
     assert chatted.status is RunStatus.COMPLETED
     assert (streamed.goal, streamed.status) == ("Streamed", RunStatus.FAILED)
     assert_paid(log, model)
@@ -175,9 +175,9 @@ def test_an_agent_that_a_tool_runs_is_a_run_below(log: Decklog, tracing: "Decklo
     made = only_run(log)
     (below,) = log.runs.find(parent_run_id=made.id)
     assert (below.goal, below.status, below.summary) == ("below", RunStatus.COMPLETED, "Below is done.")
-    assert told(log, below.id, "prompt", "call") == [("prompt", "lane=helped go"), ("call", "read below.txt")]
+    assert entry_texts(log, below.id, "prompt", "call") == [("prompt", "lane=helped go"), ("call", "read below.txt")]
     assert [charge.input_tokens for charge in log.ledger.find(below.id)] == [100, 31]
-    assert told(log, made.id, "call") == [("call", "helper")]
+    assert entry_texts(log, made.id, "call") == [("call", "helper")]
     assert_paid(log, model)
 
 
@@ -191,7 +191,7 @@ def test_a_guardrail_that_trips_fails_the_run(log: Decklog, tracing: "DecklogTra
     tracing.force_flush()
     made = only_run(log)
     assert made.status is RunStatus.FAILED
-    assert told(log, made.id, "guardrail") == [("guardrail", "polite: tripped")]
+    assert entry_texts(log, made.id, "guardrail") == [("guardrail", "polite: tripped")]
 
 
 def test_an_error_fails_the_run_and_says_why(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
@@ -202,15 +202,15 @@ def test_an_error_fails_the_run_and_says_why(log: Decklog, tracing: "DecklogTrac
     tracing.force_flush()
     rounds, broken = log.runs.find()
     assert (broken.status, rounds.status) == (RunStatus.FAILED, RunStatus.FAILED)
-    assert "400" in str(told(log, broken.id, "error"))
-    assert "Max turns exceeded" in str(told(log, rounds.id, "step.ended"))
+    assert "400" in str(entry_texts(log, broken.id, "error"))
+    assert "Max turns exceeded" in str(entry_texts(log, rounds.id, "step.ended"))
     assert_paid(log, model)
 
 
 def test_a_run_that_is_cancelled_says_so(log: Decklog, tracing: "DecklogTracing", model: FakeModel) -> None:
     async def cut() -> None:
         task = asyncio.create_task(Runner.run(agent(model), "lane=long go"))
-        while not log.runs.find() or not told(log, only_run(log).id, "call"):
+        while not log.runs.find() or not entry_texts(log, only_run(log).id, "call"):
             await asyncio.sleep(0.01)
         task.cancel()
         with suppress(asyncio.CancelledError):
@@ -231,7 +231,7 @@ def test_inside_of_a_recorded_run_everything_belongs_to_that(log: Decklog, traci
     tracing.force_flush()
     assert [one.id for one in log.runs.find()] == ["all"]
     assert log.runs.get("all").status is RunStatus.COMPLETED
-    assert [body for _, body in told(log, "all", "prompt")] == ["lane=tools go", "lane=handoff2 go"]
+    assert [body for _, body in entry_texts(log, "all", "prompt")] == ["lane=tools go", "lane=handoff2 go"]
     assert_paid(log, model)
 
 
